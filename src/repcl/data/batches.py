@@ -1,0 +1,110 @@
+"""Tokenised examples and how they become padded batches of similar length."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class TokenisedExample:
+    """Token ids of one text and the token spans `[start, end)` that its representation is read from."""
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Padded examples; `positions` says where each row stands in the list that was batched."""
+
+    ids: Tensor  # (batch, length)
+    mask: Tensor  # (batch, length), 1 for real tokens
+    spans: Tensor  # (batch, spans, 2)
+    labels: Tensor  # (batch,)
+    positions: Tensor  # (batch,)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def collate(
+    rows: Sequence[TokenisedExample],
+    labels: Sequence[int],
+    positions: Sequence[int],
+    *,
+    pad_id: int,
+    device: torch.device,
+) -> Batch:
+    """Pad rows on the right to the longest of them."""
+    length = max(len(row.ids) for row in rows)
+    ids = torch.full((len(rows), length), pad_id)
+    mask = torch.zeros((len(rows), length), dtype=torch.long)
+    for place, row in enumerate(rows):
+        ids[place, : len(row.ids)] = torch.tensor(row.ids)
+        mask[place, : len(row.ids)] = 1
+    spans = torch.tensor([row.spans for row in rows])
+    moved = (part.to(device) for part in (ids, mask, spans, torch.tensor(labels), torch.tensor(positions)))
+    return Batch(*moved)
+
+
+def similar_length_order(
+    lengths: Sequence[int], batch_size: int, generator: torch.Generator, *, pool: int = 8
+) -> list[list[int]]:
+    """Shuffled batches of row numbers in which rows have similar lengths.
+
+    Rows are shuffled, cut into pools of `pool` batches, sorted by length inside a pool, cut into batches;
+    then the batches are shuffled. Little padding is left, and epochs still differ from each other.
+    """
+    shuffled = torch.randperm(len(lengths), generator=generator).tolist()
+    batches = []
+    for start in range(0, len(shuffled), pool * batch_size):
+        rows = sorted(shuffled[start : start + pool * batch_size], key=lambda row: lengths[row])
+        batches += [rows[at : at + batch_size] for at in range(0, len(rows), batch_size)]
+    return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
+
+
+class Batches:
+    """Batches of tokenised examples; each iteration is one epoch, shuffled when a generator is given."""
+
+    def __init__(
+        self,
+        rows: Sequence[TokenisedExample],
+        labels: Sequence[int],
+        *,
+        batch_size: int,
+        pad_id: int,
+        device: torch.device,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        self.rows = rows
+        self.labels = labels
+        self.batch_size = batch_size
+        self.pad_id = pad_id
+        self.device = device
+        self.generator = generator
+
+    def __len__(self) -> int:
+        return -(-len(self.rows) // self.batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for numbers in self._order():
+            yield self.take(numbers)
+
+    def take(self, numbers: Sequence[int]) -> Batch:
+        """The batch of the rows with these numbers."""
+        return collate(
+            [self.rows[number] for number in numbers],
+            [self.labels[number] for number in numbers],
+            numbers,
+            pad_id=self.pad_id,
+            device=self.device,
+        )
+
+    def _order(self) -> list[list[int]]:
+        lengths = [len(row.ids) for row in self.rows]
+        if self.generator is not None:
+            return similar_length_order(lengths, self.batch_size, self.generator)
+        by_length = sorted(range(len(lengths)), key=lambda row: lengths[row])
+        return [by_length[at : at + self.batch_size] for at in range(0, len(by_length), self.batch_size)]

@@ -1,0 +1,68 @@
+"""The nouns of the data layer: an example, a task, and the stream of tasks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+InputKind = Literal["sentence", "relation", "event"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a text, in characters, `[start, end)`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text with its label; relations mark two entities, events mark a trigger."""
+
+    text: str
+    label: str
+    head: Span | None = None
+    tail: Span | None = None
+    trigger: Span | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """Classes that are learned together, with their training and test examples."""
+
+    classes: tuple[str, ...]
+    train: list[Example]
+    test: list[Example]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a stream's examples came from, and how far they are from the published protocol.
+
+    Attributes:
+        files: sha256 of every file read, by file name.
+        complete: whether the files held everything that the protocol asks for.
+        capped: whether examples were left out on purpose (`--max-train-per-class`, preset `smoke`).
+        notes: sentences worth telling the user once.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = True
+    capped: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskStream:
+    """Tasks in the order in which they arrive; one round of a benchmark."""
+
+    name: str
+    kind: InputKind
+    tasks: tuple[Task, ...]
+    seed: int = 0
+    provenance: Provenance = field(default_factory=Provenance)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """All classes, in the order in which they arrive."""
+        return tuple(dict.fromkeys(name for task in self.tasks for name in task.classes))

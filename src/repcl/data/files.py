@@ -1,0 +1,117 @@
+"""Reads a user's data file into examples, and says what is wrong with a row that cannot be one."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from repcl.data.examples import Example, InputKind, Span
+from repcl.data.rows import Row, read_rows, shortened
+from repcl.errors import InvalidData
+
+_MARKS: dict[InputKind, tuple[str, ...]] = {
+    "relation": ("head", "tail"),
+    "event": ("trigger",),
+    "sentence": (),
+}
+
+
+def read_examples(
+    path: str | Path, *, text_column: str = "text", label_column: str = "label"
+) -> list[Example]:
+    """Read a CSV, TSV, JSONL or Parquet file; its columns tell sentences, relations and events apart."""
+    examples = list(iterate_examples(Path(path), text_column=text_column, label_column=label_column))
+    if not examples:
+        raise InvalidData(f"{path} has no data rows: give at least one row with a text and a label.")
+    return examples
+
+
+def iterate_examples(path: Path, *, text_column: str, label_column: str) -> Iterator[Example]:
+    """Stream a file's examples, so that its text is never held twice."""
+    rows = read_rows(path, (text_column, label_column, "head", "tail", "trigger"))
+    labels: dict[str, str] = {}  # one string object per class instead of one per row
+    kind: InputKind | None = None
+    for row in rows:
+        kind = kind or _kind_of_columns(path, row.cells)
+        text = _text(path, row, text_column)
+        label = _label(path, row, label_column)
+        spans = {mark: _span(path, row, mark, text) for mark in _MARKS[kind]}
+        yield Example(text, labels.setdefault(label, label), **spans)
+
+
+def input_kind(example: Example) -> InputKind:
+    """The kind of input that an example's marked spans make it."""
+    if example.head and example.tail:
+        return "relation"
+    return "event" if example.trigger else "sentence"
+
+
+def _kind_of_columns(path: Path, cells: Mapping[str, object]) -> InputKind:
+    if ("head" in cells) != ("tail" in cells):
+        found, lacking = ("head", "tail") if "head" in cells else ("tail", "head")
+        raise InvalidData(
+            f"{path} has a column {found!r} but no column {lacking!r}: "
+            "relations need both, each a pair [start, end] of characters."
+        )
+    return next(kind for kind, marks in _MARKS.items() if all(mark in cells for mark in marks))
+
+
+def _cell(path: Path, row: Row, column: str) -> object:
+    if column not in row.cells:
+        found = ", ".join(map(repr, row.cells)) or "none"
+        raise InvalidData(
+            f"{path}, {row.place} has no column {column!r} (columns found: {found}): "
+            "rename the column, or say which columns hold text and label."
+        )
+    return row.cells[column]
+
+
+def _text(path: Path, row: Row, column: str) -> str:
+    text = _cell(path, row, column)
+    if not isinstance(text, str) or not text.strip():
+        raise _bad_cell(path, row, column, "a text that is not empty", "write one, or remove the row")
+    if not _is_unicode(text):
+        raise _bad_cell(path, row, column, "valid Unicode", "remove the half of a surrogate pair")
+    return text
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _label(path: Path, row: Row, column: str) -> str:
+    value = _cell(path, row, column)
+    label = str(value) if isinstance(value, str | int | float) else ""
+    if not label.strip() or label.lower() == "nan":
+        raise _bad_cell(path, row, column, "a label (text or a number)", "write one, or remove the row")
+    return label
+
+
+def _span(path: Path, row: Row, column: str, text: str) -> Span:
+    pair = _cell(path, row, column)
+    if isinstance(pair, str):
+        pair = _parsed(pair)
+    if not (isinstance(pair, list) and len(pair) == 2 and all(type(bound) is int for bound in pair)):
+        raise _bad_cell(path, row, column, "a pair [start, end] of whole numbers", "write it as [0, 5]")
+    start, end = pair
+    if not 0 <= start < end <= len(text):
+        expected = f"0 <= start < end <= {len(text)}, the length of the text"
+        raise _bad_cell(path, row, column, expected, "count in characters from 0, the end not included")
+    return Span(start, end)
+
+
+def _parsed(cell: str) -> object:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _bad_cell(path: Path, row: Row, column: str, expected: str, remedy: str) -> InvalidData:
+    found = shortened(row.cells[column])
+    return InvalidData(
+        f"{path}, {row.place}, column {column!r}: expected {expected}, found {found}; {remedy}."
+    )

@@ -1,0 +1,42 @@
+"""From predictions to numbers: accuracy matrix, metrics of one run, statistics over rounds."""
+
+from repcl.evaluation.matrix import AccuracyMatrix
+from repcl.evaluation.metrics import (
+    Scores,
+    accuracy_after_task,
+    average_incremental_accuracy,
+    backward_transfer,
+    class_forgetting,
+    final_accuracy,
+    forgetting_rate,
+    forgetting_rate_f1,
+    learning_accuracy,
+    macro_accuracy,
+    score_predictions,
+)
+from repcl.evaluation.predictions import TestedExample, fraction_correct, read_predictions, write_predictions
+from repcl.evaluation.statistics import Comparison, Summary, holm, paired_comparison, summarise
+
+__all__ = [
+    "AccuracyMatrix",
+    "Comparison",
+    "Scores",
+    "Summary",
+    "TestedExample",
+    "accuracy_after_task",
+    "average_incremental_accuracy",
+    "backward_transfer",
+    "class_forgetting",
+    "final_accuracy",
+    "forgetting_rate",
+    "forgetting_rate_f1",
+    "fraction_correct",
+    "holm",
+    "learning_accuracy",
+    "macro_accuracy",
+    "paired_comparison",
+    "read_predictions",
+    "score_predictions",
+    "summarise",
+    "write_predictions",
+]

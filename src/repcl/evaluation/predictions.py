@@ -1,0 +1,76 @@
+"""What was predicted for every test example after every task, and its JSONL file."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from repcl.errors import ResultMismatch
+
+
+@dataclass(frozen=True, slots=True)
+class TestedExample:
+    """One test example and its predictions; tasks count from 0.
+
+    Attributes:
+        id: Names the example within its benchmark.
+        task: The task whose test part holds the example.
+        label: Its true class.
+        predicted: The class predicted after its own task, after the next one, and so on to the last; None
+            where nothing was evaluated at that moment.
+    """
+
+    __test__ = False  # the name starts as a test's does; pytest should not collect it
+
+    id: str
+    task: int
+    label: str
+    predicted: tuple[str | None, ...]
+
+    def predicted_after(self, task: int) -> str | None:
+        """The prediction after a task; None before the example's own task or when nothing was evaluated."""
+        if task < self.task:
+            return None
+        if task - self.task >= len(self.predicted):
+            last = self.task + len(self.predicted) - 1
+            raise ResultMismatch(
+                f"Expected a prediction of test example {self.id!r} after task {task}, found none after task "
+                f"{last}. Score as many tasks as were learned."
+            )
+        return self.predicted[task - self.task]
+
+
+def fraction_correct(tested: Iterable[TestedExample], *, after: int) -> float | None:
+    """Accuracy after a task over the examples that were evaluated then; None if there were none."""
+    predictions = ((example.label, example.predicted_after(after)) for example in tested)
+    hits = [predicted == label for label, predicted in predictions if predicted is not None]
+    return sum(hits) / len(hits) if hits else None
+
+
+def write_predictions(path: Path, tested: Iterable[TestedExample]) -> None:
+    """Write one JSON row per test example."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for example in tested:
+            file.write(json.dumps(asdict(example), ensure_ascii=False) + "\n")
+
+
+def read_predictions(path: Path) -> list[TestedExample]:
+    """Read what `write_predictions` wrote."""
+    with path.open("rb") as file:
+        return [_read_row(line, where=f"{path}, line {number}") for number, line in enumerate(file, start=1)]
+
+
+def _read_row(line: bytes, *, where: str) -> TestedExample:
+    try:
+        row = json.loads(line)
+    except ValueError:  # neither JSON nor, perhaps, text
+        row = None
+    match row:
+        case {"id": str(name), "task": int(task), "label": str(label), "predicted": [_, *_] as predicted} if (
+            task >= 0 and all(isinstance(one, str | None) for one in predicted)
+        ):
+            return TestedExample(name, task, label, tuple(predicted))
+    raise ResultMismatch(
+        f'{where}: expected {{"id": text, "task": number, "label": text, "predicted": [text or null, ...]}}, '
+        f"found {line.decode(errors='replace').strip()[:100]!r}. Run the experiment again to write it anew."
+    )

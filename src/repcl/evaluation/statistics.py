@@ -1,0 +1,80 @@
+"""Statistics over rounds: the spread of one method, paired tests of two, correction for many tests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, stdev
+
+from scipy import stats
+
+from repcl.errors import RepclError
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean over rounds, sample standard deviation, and 95 % t interval; the last two need two rounds."""
+
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Mean difference between two methods over the rounds both ran, with two-sided p values."""
+
+    difference: float | None
+    t_p: float | None
+    wilcoxon_p: float | None
+    rounds: int
+    note: str
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Summarise one metric over rounds."""
+    if not values:
+        raise RepclError("A summary needs the value of at least one round, found none.")
+    mean, rounds = fmean(values), len(values)
+    if rounds == 1:
+        return Summary(mean, None, None, None, rounds)
+    sd = stdev(values)
+    margin = float(stats.t.ppf(0.975, rounds - 1)) * sd / sqrt(rounds)
+    return Summary(mean, sd, mean - margin, mean + margin, rounds)
+
+
+def paired_comparison(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Comparison:
+    """Compare two methods, each given as seed → value, over the seeds they share."""
+    # two accuracies can differ by the same number of examples and yet not by the same float
+    differences = [round(ours[seed] - theirs[seed], 12) for seed in sorted(ours.keys() & theirs.keys())]
+    rounds = len(differences)
+    if rounds < 2:
+        note = f"No test: two rounds of both methods are needed, found {rounds}."
+        return Comparison(fmean(differences) if differences else None, None, None, rounds, note)
+    note = f"At {rounds} rounds Wilcoxon's p cannot go below {2 / 2**rounds:g}." if rounds < 6 else ""
+    return Comparison(fmean(differences), _t_test(differences), _wilcoxon_test(differences), rounds, note)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust p values for their number by Holm's step-down rule; None stays None and is not counted."""
+    ascending = sorted((p, position) for position, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    highest = 0.0
+    for rank, (p, position) in enumerate(ascending):
+        highest = max(highest, min(1.0, (len(ascending) - rank) * p))
+        adjusted[position] = highest
+    return adjusted
+
+
+def _t_test(differences: Sequence[float]) -> float:
+    """P value of Student's paired test; 0 or 1 where the differences do not vary."""
+    mean, sd, rounds = fmean(differences), stdev(differences), len(differences)
+    if sd == 0:
+        return 0.0 if mean else 1.0
+    return float(2 * stats.t.sf(abs(mean) / (sd / sqrt(rounds)), rounds - 1))
+
+
+def _wilcoxon_test(differences: Sequence[float]) -> float:
+    """P value of Wilcoxon's signed-rank test, which needs a difference that is not zero."""
+    return float(stats.wilcoxon(differences).pvalue) if any(differences) else 1.0

@@ -1,0 +1,58 @@
+"""The memory: a few examples of every class seen, within a budget."""
+
+from collections.abc import Iterable, Iterator
+
+from repcl.data import Example
+
+
+class ExemplarMemory:
+    """Exemplars by class, in the order in which classes were first kept.
+
+    Args:
+        per_class: how many examples of a class may be kept.
+        total: how many may be kept in all; divided evenly among the classes, whatever their number.
+    """
+
+    def __init__(self, per_class: int, total: int | None = None) -> None:
+        self.per_class = per_class
+        self.total = total
+        self._kept: dict[str, list[Example]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(kept) for kept in self._kept.values())
+
+    def __iter__(self) -> Iterator[Example]:
+        for kept in self._kept.values():
+            yield from kept
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes that have exemplars."""
+        return list(self._kept)
+
+    def budget(self, classes: int) -> int:
+        """How many examples each of `classes` classes may keep."""
+        if self.total is None:
+            return self.per_class
+        return min(self.per_class, self.total // max(classes, 1))
+
+    def of(self, name: str) -> list[Example]:
+        """The exemplars of a class, the most telling first."""
+        return list(self._kept.get(name, ()))
+
+    def keep(self, name: str, examples: Iterable[Example]) -> None:
+        """Replace the exemplars of a class."""
+        self._kept[name] = list(examples)
+
+    def shrink(self, budget: int) -> None:
+        """Drop the least telling exemplars of every class above the budget."""
+        for name, kept in self._kept.items():
+            self._kept[name] = kept[:budget]
+
+    def counts(self) -> dict[str, int]:
+        """Number of exemplars of each class."""
+        return {name: len(kept) for name, kept in self._kept.items()}
+
+    def text_bytes(self) -> int:
+        """Bytes of stored text."""
+        return sum(len(example.text.encode()) for example in self)

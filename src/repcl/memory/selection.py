@@ -1,0 +1,42 @@
+"""Which examples of a class to keep: those nearest to the centres of its clusters, or to its mean."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+Features = NDArray[np.floating[Any]]
+
+
+def nearest_to_centres(features: Features, count: int) -> list[int]:
+    """Rows nearest to the centres of `count` K-means clusters, the row of the largest cluster first.
+
+    When two centres would take the same row, the later one takes its next nearest; so exactly
+    `min(count, rows)` different rows come back, in an order in which any beginning is a sensible choice.
+    """
+    wanted = min(count, len(features))
+    if wanted in (0, len(features)):
+        return list(range(wanted))
+    clusters = min(wanted, len(np.unique(features, axis=0)))  # equal texts cannot be different centres
+    with threadpool_limits(1):  # the same bits however many cores there are
+        fitted = KMeans(clusters, n_init=10, random_state=0).fit(features)
+    distances = fitted.transform(features)  # (rows, clusters)
+    sizes = np.bincount(fitted.labels_, minlength=clusters)
+    chosen: list[int] = []
+    for centre in np.argsort(-sizes, kind="stable"):
+        chosen.append(_nearest_unused(distances[:, centre], chosen))
+    while len(chosen) < wanted:
+        chosen.append(_nearest_unused(distances.min(axis=1), chosen))
+    return chosen
+
+
+def nearest_to_mean(features: Features, count: int) -> list[int]:
+    """The `count` rows nearest to the mean of all rows, nearest first."""
+    distances = np.linalg.norm(features - features.mean(axis=0), axis=1)
+    return [int(row) for row in np.argsort(distances, kind="stable")[:count]]
+
+
+def _nearest_unused(distances: Features, used: list[int]) -> int:
+    return next(int(row) for row in np.argsort(distances, kind="stable") if row not in used)

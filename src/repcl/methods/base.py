@@ -1,0 +1,185 @@
+"""`Method`: the contract of every way to learn tasks one after another, and what all of them share."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from repcl.data import Batch, Batches, Example, InputKind, Task
+from repcl.errors import InvalidData
+from repcl.memory import ExemplarMemory, nearest_to_centres
+from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
+from repcl.model import READOUTS, ClassifierHead, Encoder, Readout
+from repcl.training import LossTerms, Observer
+
+EVALUATION_BATCH = 64
+
+
+class Method(nn.Module):
+    """A way to learn tasks one after another. Subclasses say how; everything else is shared.
+
+    Args:
+        encoder: the pretrained encoder, which the method owns from now on.
+        settings: an instance of the class's `Settings`.
+        seed: decides every random draw, together with the number of tasks learned.
+        expected_classes: how many classes the stream will have, used by the setting `reserved` only.
+    """
+
+    Settings: ClassVar[type[MethodSettings]]
+    paper: ClassVar[str]
+    """Who proposed it, and when; shown by `repcl list methods`."""
+    kinds: ClassVar[tuple[InputKind, ...]] = ("sentence", "relation", "event")
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Named settings that make another row of a table, as in `repcl@no-xmlm`."""
+    extra_memory: ClassVar[str] = "none"
+    """What is computed from old data and kept, beyond exemplars and weights."""
+    readouts: ClassVar[dict[InputKind, type[Readout]]] = READOUTS
+    keeps_everything: ClassVar[bool] = False
+    """Whether the memory is unbounded, as for the upper bound `joint`."""
+
+    settings: MethodSettings
+    head: ClassifierHead
+
+    def __init__(
+        self, encoder: Encoder, settings: MethodSettings, *, seed: int = 0, expected_classes: int = 0
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.settings = settings
+        self.seed = seed
+        self.expected_classes = expected_classes
+        self.classes: list[str] = []
+        self.tasks_learned = 0
+        self.observer = Observer()
+        self.generator = torch.Generator()
+        self.memory = ExemplarMemory(0)
+        if isinstance(settings, MemorySettings):
+            self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
+        if isinstance(settings, ClassifierSettings):
+            self.head = self.new_head(settings)
+
+    def learn_task(self, task: Task) -> None:
+        """Learn a task whose classes are already in `self.classes`; reads like the paper's algorithm box."""
+        raise NotImplementedError
+
+    def class_scores(self, batch: Batch) -> Tensor:
+        """Scores of all seen classes, (batch, seen classes); the highest is predicted."""
+        scores: Tensor = self.head(self.encoder.represent(batch))
+        return scores[:, : len(self.classes)]
+
+    def exemplar_features(self, batch: Batch) -> Tensor:
+        """What exemplars are chosen by, (batch, size)."""
+        return self.head.features(self.encoder.represent(batch))
+
+    @property
+    def can_predict(self) -> bool:
+        """Whether the method has an answer after the tasks learned so far."""
+        return self.tasks_learned > 0
+
+    # ---- what users call ------------------------------------------------------------------------
+
+    def learn(self, task: Task, *, more_follow: bool = False) -> None:
+        """Learn a task: its unseen classes are new, its other classes get more examples.
+
+        Args:
+            task: what to learn.
+            more_follow: whether the stream goes on; only `joint` cares, which then waits for the end.
+        """
+        if not task.train:
+            raise InvalidData("A task needs at least one training example, found none.")
+        self.more_follow = more_follow
+        with seeded(self.seed, self.tasks_learned, self.encoder.device) as self.generator:
+            self.classes += [name for name in task.classes if name not in self.classes]
+            self.learn_task(task)
+        self.tasks_learned += 1
+
+    def scores(self, examples: Sequence[Example]) -> Tensor:
+        """Scores of all seen classes for each example, (examples, seen classes), on the CPU."""
+        return self.for_all(examples, self.class_scores)
+
+    def predict(self, examples: Sequence[Example]) -> list[str]:
+        """The most likely class of each example."""
+        return (
+            [self.classes[best] for best in self.scores(examples).argmax(dim=1).tolist()] if examples else []
+        )
+
+    # ---- what methods share ---------------------------------------------------------------------
+
+    def batches(self, examples: Sequence[Example], batch_size: int) -> Batches:
+        """Shuffled training batches of examples; each iteration is one epoch."""
+        return self._batches(examples, batch_size, self.generator)
+
+    @torch.no_grad()
+    def for_all(self, examples: Sequence[Example], function: Callable[[Batch], Tensor]) -> Tensor:
+        """A function's values for every example in the given order, in evaluation mode, on the CPU."""
+        was_training = self.training
+        self.eval()
+        values: Tensor | None = None
+        for batch in self._batches(examples, EVALUATION_BATCH, None):
+            result = function(batch).cpu()
+            if values is None:
+                values = result.new_empty((len(examples), *result.shape[1:]))
+            values[batch.positions.cpu()] = result
+        self.train(was_training)
+        return values if values is not None else torch.empty(0)
+
+    def remember(self, task: Task) -> None:
+        """Choose exemplars for the task's classes among their new examples and the ones already kept."""
+        with self.observer.stage("memory update"):
+            budget = self.memory.budget(len(self.classes))
+            for name in task.classes:
+                fresh = (example for example in task.train if example.label == name)
+                candidates = list(dict.fromkeys([*self.memory.of(name), *fresh]))
+                features = self.for_all(candidates, self.exemplar_features)
+                chosen = nearest_to_centres(features.numpy(), budget)
+                self.memory.keep(name, [candidates[place] for place in chosen])
+            self.memory.shrink(budget)
+
+    def new_head(self, settings: ClassifierSettings) -> ClassifierHead:
+        """A classifier for this encoder, without classes yet."""
+        return ClassifierHead(
+            self.encoder.representation_size,
+            self.encoder.hidden_size,
+            has_hidden_layer=self.encoder.readout.head_has_hidden_layer,
+            dropout=settings.head_dropout,
+        ).to(self.encoder.device)
+
+    def grow_head(self) -> None:
+        """Give every seen class a row, and with `reserved` every class that will ever come."""
+        is_reserved = isinstance(self.settings, ClassifierSettings) and self.settings.reserved
+        self.head.output.grow_to(max(len(self.classes), self.expected_classes if is_reserved else 0))
+
+    def classify(self, batch: Batch) -> LossTerms:
+        """Plain cross-entropy over all classes that the head has."""
+        return {"ce": cross_entropy(self.head(self.encoder.represent(batch)), batch.labels)}
+
+    def _batches(
+        self, examples: Sequence[Example], batch_size: int, generator: torch.Generator | None
+    ) -> Batches:
+        number = {name: place for place, name in enumerate(self.classes)}
+        return Batches(
+            self.encoder.tokenise(examples),
+            [number.get(example.label, -1) for example in examples],
+            batch_size=batch_size,
+            pad_id=int(self.encoder.tokenizer.pad_token_id),
+            device=self.encoder.device,
+            generator=generator,
+        )
+
+
+@contextmanager
+def seeded(seed: int, step: int, device: torch.device) -> Iterator[torch.Generator]:
+    """Random draws that depend on (seed, step) only and leave the global generators untouched.
+
+    Dropout and new weights draw from torch's own generator, which is forked and seeded here; the order of
+    examples draws from the generator that is handed out.
+    """
+    for_torch, for_data = np.random.SeedSequence([abs(seed), int(seed < 0), step]).generate_state(2)
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(int(for_torch))
+        yield torch.Generator().manual_seed(int(for_data))

@@ -1,0 +1,57 @@
+"""The table of methods, and how one is put together with its encoder."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from repcl.data import InputKind
+from repcl.errors import InvalidSetting, UnknownName
+from repcl.methods.base import Method, seeded
+from repcl.methods.fea import FEA
+from repcl.methods.joint import Joint
+from repcl.methods.repcl import RepCL
+from repcl.methods.sequential import Sequential
+from repcl.methods.settings import make_settings
+from repcl.model import Encoder, best_device, load_encoder
+
+METHODS: dict[str, type[Method]] = {
+    "repcl": RepCL,
+    "fea": FEA,
+    "sequential": Sequential,
+    "joint": Joint,
+}
+
+BEFORE_THE_FIRST_TASK = 2**32 - 1
+
+
+def method_class(name: str) -> type[Method]:
+    """The class of a method by its name."""
+    if name not in METHODS:
+        raise UnknownName("method", name, METHODS)
+    return METHODS[name]
+
+
+def build_method(
+    name: str,
+    kind: InputKind,
+    *,
+    encoder: str | Encoder,
+    settings: Mapping[str, Any],
+    seed: int = 0,
+    expected_classes: int = 0,
+    device: torch.device | str | None = None,
+) -> Method:
+    """A method that has learned nothing yet; its first weights depend on the seed only."""
+    chosen = method_class(name)
+    if kind not in chosen.kinds:
+        raise InvalidSetting(
+            f"Method {name!r} works on {', '.join(chosen.kinds)} input, not on {kind} input."
+        )
+    checked = make_settings(chosen.Settings, settings)
+    place = torch.device(device) if device is not None else best_device()
+    with seeded(seed, BEFORE_THE_FIRST_TASK, place):
+        if isinstance(encoder, str):
+            encoder = load_encoder(encoder, chosen.readouts[kind](), device=place)
+        method = chosen(encoder, checked, seed=seed, expected_classes=expected_classes)
+    return method.eval()

@@ -1,0 +1,71 @@
+"""Settings of methods: frozen, checked once, the only knobs, and the source of `--set` options."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from repcl.errors import InvalidSetting, UnknownName
+from repcl.training import StageSettings
+
+
+class MethodSettings(BaseModel):
+    """What every method's settings are: frozen and closed to unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TrainingSettings(MethodSettings):
+    """Settings of methods that train the encoder; the defaults are the paper's."""
+
+    batch_size: int = Field(32, ge=1, description="texts per optimisation step")
+    initial_epochs: int = Field(10, ge=1, description="epochs on a new task")
+    learning_rate: float = Field(1e-5, gt=0, description="of the encoder")
+    head_learning_rate: float = Field(1e-3, gt=0, description="of every other part")
+    weight_decay: float = Field(0.01, ge=0, description="of AdamW")
+    warmup_epochs: float = Field(0.0, ge=0, description="epochs in which the rates rise from zero")
+    clip_norm: float = Field(10.0, gt=0, description="largest norm of the gradient")
+
+    def stage(self, epochs: int) -> StageSettings:
+        """A stage of so many epochs with these rates."""
+        return StageSettings(
+            epochs=epochs,
+            learning_rate=self.learning_rate,
+            head_learning_rate=self.head_learning_rate,
+            weight_decay=self.weight_decay,
+            warmup_epochs=self.warmup_epochs,
+            clip_norm=self.clip_norm,
+        )
+
+
+class ClassifierSettings(TrainingSettings):
+    """Settings of methods that predict with a trained classifier head."""
+
+    head_dropout: float = Field(0.5, ge=0, lt=1, description="dropout in front of the classifier")
+    reserved: bool = Field(False, description="softmax over all classes of the stream from the start")
+
+
+class MemorySettings(MethodSettings):
+    """Settings of methods that replay a memory."""
+
+    memory_per_class: int = Field(10, ge=1, description="exemplars kept of each class")
+    memory_total: int | None = Field(None, ge=1, description="exemplars kept in all")
+    replay_epochs: int = Field(10, ge=1, description="epochs on the memory after each task")
+
+
+Settings = TypeVar("Settings", bound=MethodSettings)
+
+
+def make_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
+    """Checked settings; errors name the setting, the value and what was expected."""
+    for name in values:
+        if name not in kind.model_fields:
+            raise UnknownName("setting", name, kind.model_fields)
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = first["loc"][0] if first["loc"] else "settings"
+        raise InvalidSetting(
+            f"Setting {name} = {first['input']!r} cannot be used: {first['msg'].lower()}."
+        ) from error

@@ -1,0 +1,107 @@
+"""A method and its memory ↔ safetensors + JSON + JSONL rows in one folder."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from repcl.data import Example, Span
+from repcl.errors import ResultMismatch
+from repcl.methods.base import Method
+from repcl.methods.build import build_method
+from repcl.model import Encoder
+
+FORMAT = 1
+STATE, WEIGHTS, MEMORY = "state.json", "weights.safetensors", "memory.jsonl"
+
+
+def save_method(method: Method, name: str, folder: Path) -> None:
+    """Write everything that a method needs to go on learning."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {
+        "format": FORMAT,
+        "method": name,
+        "kind": method.encoder.readout.kind,
+        "encoder": method.encoder.name,
+        "settings": method.settings.model_dump(),
+        "seed": method.seed,
+        "expected_classes": method.expected_classes,
+        "classes": method.classes,
+        "tasks_learned": method.tasks_learned,
+    }
+    (folder / STATE).write_text(json.dumps(state, indent=1, ensure_ascii=False), encoding="utf-8")
+    save_file({key: value.contiguous() for key, value in method.state_dict().items()}, folder / WEIGHTS)
+    with (folder / MEMORY).open("w", encoding="utf-8") as file:
+        for label in method.memory.classes:
+            for example in method.memory.of(label):
+                file.write(json.dumps(_row(example), ensure_ascii=False) + "\n")
+
+
+def load_method(
+    folder: Path, *, encoder: str | Encoder | None = None, device: torch.device | str | None = None
+) -> Method:
+    """Read a method back; it then learns and predicts as if it had never been saved."""
+    state = _read_state(folder / STATE)
+    method = build_method(
+        state["method"],
+        state["kind"],
+        encoder=encoder or state["encoder"],
+        settings=state["settings"],
+        seed=state["seed"],
+        expected_classes=state["expected_classes"],
+        device=device,
+    )
+    method.classes = list(state["classes"])
+    method.tasks_learned = state["tasks_learned"]
+    for line in (folder / MEMORY).read_text(encoding="utf-8").splitlines():
+        example = _example(json.loads(line))
+        method.memory.keep(example.label, [*method.memory.of(example.label), example])
+    try:
+        weights = load_file(folder / WEIGHTS)
+    except (SafetensorError, OSError) as error:
+        raise ResultMismatch(f"{folder / WEIGHTS} is damaged ({error}); it has to be made anew.") from error
+    grow_to_shapes(method, weights)
+    method.load_state_dict(weights)
+    return method.eval()
+
+
+def grow_to_shapes(module: nn.Module, saved: Mapping[str, Tensor]) -> None:
+    """Give every parameter and buffer the shape it was saved with, so that weights can be loaded."""
+    for name, tensor in saved.items():
+        path, _, leaf = name.rpartition(".")
+        owner = module.get_submodule(path)
+        current = getattr(owner, leaf, None)
+        if current is None or current.shape == tensor.shape:
+            continue
+        resized = current.new_empty(tensor.shape)
+        setattr(owner, leaf, nn.Parameter(resized) if isinstance(current, nn.Parameter) else resized)
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    try:
+        state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        version = state["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultMismatch(
+            f"Expected the state of a method in {path}, found none that can be read."
+        ) from error
+    if version > FORMAT:
+        raise ResultMismatch(
+            f"{path} has format {version}, this version of repcl reads up to {FORMAT}; update repcl."
+        )
+    return state
+
+
+def _row(example: Example) -> dict[str, Any]:
+    return {key: value for key, value in asdict(example).items() if value is not None}
+
+
+def _example(row: dict[str, Any]) -> Example:
+    spans = {key: Span(**row[key]) for key in ("head", "tail", "trigger") if key in row}
+    return Example(row["text"], row["label"], **spans)

@@ -1,0 +1,131 @@
+"""The encoder: a pretrained transformer, its tokeniser and the readout of one input kind."""
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from repcl.data import Batch, Example, TokenisedExample
+from repcl.model.readouts import Readout
+
+LONGEST = 512
+
+
+class Encoder(nn.Module):
+    """Turns batches of tokenised examples into representations.
+
+    Args:
+        backbone: any transformers model that takes `inputs_embeds` and returns `last_hidden_state`.
+        tokenizer: its (fast) tokeniser.
+        readout: the input kind.
+        name: what the user calls it; goes into result files.
+        reload: gives the pretrained weights again, for methods that start over.
+    """
+
+    def __init__(
+        self,
+        backbone: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        readout: Readout,
+        *,
+        name: str,
+        reload: Callable[[], dict[str, Tensor]] | None = None,
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.tokenizer = tokenizer
+        self.readout = readout
+        self.name = name
+        self._reload = reload
+        self._tokenised: dict[Example, TokenisedExample] = {}
+        if readout.markers:
+            _add_markers(backbone, tokenizer, readout.markers)
+        markers = tokenizer.convert_tokens_to_ids(list(readout.markers))
+        self.special_ids = sorted({*tokenizer.all_special_ids, *markers})
+
+    @property
+    def hidden_size(self) -> int:
+        """Size of one token's state."""
+        return int(self.backbone.config.hidden_size)
+
+    @property
+    def representation_size(self) -> int:
+        """Size of an example's representation."""
+        return self.readout.width * self.hidden_size
+
+    @property
+    def max_length(self) -> int:
+        """The longest input in tokens."""
+        # Some families count positions from the padding id + 1; two spare positions serve them all.
+        positions = int(self.backbone.config.max_position_embeddings) - 2
+        return min(LONGEST, positions, int(self.tokenizer.model_max_length))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.backbone.parameters()).device
+
+    @property
+    def word_embeddings(self) -> nn.Module:
+        """The table of word embeddings, found through transformers' own interface."""
+        return self.backbone.get_input_embeddings()
+
+    def tokenise(self, examples: Sequence[Example]) -> list[TokenisedExample]:
+        """Token ids and spans of the examples; each example is tokenised once in the encoder's life."""
+        fresh = [example for example in dict.fromkeys(examples) if example not in self._tokenised]
+        rows, shortened = self.readout.prepare(fresh, self.tokenizer, max_length=self.max_length)
+        if shortened:
+            warnings.warn(
+                f"{shortened} of {len(fresh)} texts were longer than {self.max_length} tokens and were shortened.",
+                stacklevel=2,
+            )
+        self._tokenised.update(zip(fresh, rows, strict=True))
+        return [self._tokenised[example] for example in examples]
+
+    def forward(self, batch: Batch, perturbation: Tensor | None = None) -> Tensor:
+        """States of all tokens, (batch, length, hidden); a perturbation is added to the word embeddings."""
+        if perturbation is None:
+            output = self.backbone(input_ids=batch.ids, attention_mask=batch.mask)
+        else:
+            embeddings = self.word_embeddings(batch.ids) + perturbation
+            output = self.backbone(inputs_embeds=embeddings, attention_mask=batch.mask)
+        states: Tensor = output.last_hidden_state
+        return states
+
+    def represent(self, batch: Batch, perturbation: Tensor | None = None) -> Tensor:
+        """Representations, (batch, representation_size)."""
+        return self.readout.pool(self(batch, perturbation), batch)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Encoder":
+        # A copy has weights of its own; tokeniser, readout and tokenised texts are the same for both.
+        twin = Encoder(
+            copy.deepcopy(self.backbone, memo),
+            self.tokenizer,
+            self.readout,
+            name=self.name,
+            reload=self._reload,
+        )
+        twin._tokenised = self._tokenised
+        return twin.train(self.training)
+
+    def start_over(self) -> None:
+        """Go back to the pretrained weights."""
+        if self._reload is None:
+            raise RuntimeError(f"Encoder {self.name!r} was built without a way to reload its weights.")
+        self.load_state_dict(self._reload())
+
+
+def _add_markers(
+    backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, markers: Sequence[str]
+) -> None:
+    """Add marker tokens with embeddings drawn from N(0, 0.02)."""
+    tokenizer.add_tokens(list(markers), special_tokens=True)
+    rows = backbone.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) <= rows:
+        return
+    backbone.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    with torch.no_grad():
+        backbone.get_input_embeddings().weight[rows:].normal_(0.0, 0.02)

