@@ -16,13 +16,18 @@ from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from repcl.data import Example, InputKind, Span, Task
-from repcl.model import READOUTS, Encoder
+from repcl.model import READOUTS, Encoder, Readout
 
 torch.set_num_threads(1)
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyzéßü0123456789.,-'[]"
-WORDS = ["red", "green", "blue", "apple", "pear", "plum", "fast", "slow", "car", "bike", "train", "boat", "rain", "sun", "snow", "wind", "cold", "warm", "the", "a", "is", "was", "in", "of", "born", "lives", "works", "company", "city", "paris", "london", "anna", "bob", "won", "lost", "fight", "war"]
+WORDS = [
+    "red", "green", "blue", "apple", "pear", "plum", "fast", "slow", "car", "bike",
+    "train", "boat", "rain", "sun", "snow", "wind", "cold", "warm", "the", "a",
+    "is", "was", "in", "of", "born", "lives", "works", "company", "city", "paris",
+    "london", "anna", "bob", "won", "lost", "fight", "war",
+]  # fmt: skip
 
 
 def tiny_tokenizer() -> PreTrainedTokenizerFast:
@@ -45,7 +50,14 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def tiny_encoder(kind: InputKind = "sentence", *, dropout: float = 0.1, positions: int = 66) -> Encoder:
+def tiny_encoder(
+    kind: InputKind = "sentence",
+    *,
+    dropout: float = 0.1,
+    positions: int = 66,
+    readout: type[Readout] | None = None,
+) -> Encoder:
+    """A 2-layer, 32-wide random BERT; the same weights each time, whatever the global generator says."""
     tokenizer = tiny_tokenizer()
     with torch.random.fork_rng([]):
         torch.manual_seed(0)
@@ -59,7 +71,9 @@ def tiny_encoder(kind: InputKind = "sentence", *, dropout: float = 0.1, position
             hidden_dropout_prob=dropout,
             attention_probs_dropout_prob=dropout,
         )
-        encoder = Encoder(BertModel(config), tokenizer, READOUTS[kind](), name="tiny", reload=lambda: start)
+        encoder = Encoder(
+            BertModel(config), tokenizer, (readout or READOUTS[kind])(), name="tiny", reload=lambda: start
+        )
         start = {key: value.clone() for key, value in encoder.state_dict().items()}
     return encoder.eval()
 

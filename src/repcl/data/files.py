@@ -8,12 +8,6 @@ from repcl.data.examples import Example, InputKind, Span
 from repcl.data.rows import Row, read_rows, shortened
 from repcl.errors import InvalidData
 
-_MARKS: dict[InputKind, tuple[str, ...]] = {
-    "relation": ("head", "tail"),
-    "event": ("trigger",),
-    "sentence": (),
-}
-
 
 def read_examples(
     path: str | Path, *, text_column: str = "text", label_column: str = "label"
@@ -29,12 +23,13 @@ def iterate_examples(path: Path, *, text_column: str, label_column: str) -> Iter
     """Stream a file's examples, so that its text is never held twice."""
     rows = read_rows(path, (text_column, label_column, "head", "tail", "trigger"))
     labels: dict[str, str] = {}  # one string object per class instead of one per row
-    kind: InputKind | None = None
+    marks: tuple[str, ...] | None = None
     for row in rows:
-        kind = kind or _kind_of_columns(path, row.cells)
+        if marks is None:
+            marks = _marks(path, row.cells)
         text = _text(path, row, text_column)
         label = _label(path, row, label_column)
-        spans = {mark: _span(path, row, mark, text) for mark in _MARKS[kind]}
+        spans = {mark: _span(path, row, mark, text) for mark in marks}
         yield Example(text, labels.setdefault(label, label), **spans)
 
 
@@ -45,14 +40,17 @@ def input_kind(example: Example) -> InputKind:
     return "event" if example.trigger else "sentence"
 
 
-def _kind_of_columns(path: Path, cells: Mapping[str, object]) -> InputKind:
+def _marks(path: Path, cells: Mapping[str, object]) -> tuple[str, ...]:
+    """The columns with spans, which tell relations, events and sentences apart."""
     if ("head" in cells) != ("tail" in cells):
         found, lacking = ("head", "tail") if "head" in cells else ("tail", "head")
         raise InvalidData(
             f"{path} has a column {found!r} but no column {lacking!r}: "
             "relations need both, each a pair [start, end] of characters."
         )
-    return next(kind for kind, marks in _MARKS.items() if all(mark in cells for mark in marks))
+    if "head" in cells:
+        return "head", "tail"
+    return ("trigger",) if "trigger" in cells else ()
 
 
 def _cell(path: Path, row: Row, column: str) -> object:

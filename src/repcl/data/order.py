@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -31,4 +32,4 @@ def equal_parts(items: Sequence[Item], parts: int) -> list[list[Item]]:
     bounds = [0]
     for part in range(parts):
         bounds.append(bounds[-1] + size + (part < larger))
-    return [list(items[start:end]) for start, end in zip(bounds, bounds[1:], strict=False)]
+    return [list(items[start:end]) for start, end in pairwise(bounds)]

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +39,8 @@ def read_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
         raise InvalidData(f"There is no file {path}: check the spelling, or give the full path.")
     if path.is_dir():
         raise InvalidData(f"{path} is a folder: give the path of one data file ({_endings()}).")
+    if not os.access(path, os.R_OK):
+        raise InvalidData(f"{path} may not be read: change its permissions.")
     if path.suffix.lower() not in _READERS:
         raise InvalidData(
             f"{path} ends in {path.suffix!r}, which is not a kind of data file read here ({_endings()}): "
@@ -72,7 +76,7 @@ def _named(path: Path, columns: list[str], cells: list[str], number: int) -> dic
             f"{path}, row {number} has {len(cells)} cells where the header names {len(columns)} columns "
             f"(the last is {cells[-1]!r}): put texts that hold the separator in quotes."
         )
-    return dict(zip(columns, cells + [""] * (len(columns) - len(cells)), strict=True))
+    return dict(zip_longest(columns, cells, fillvalue=""))
 
 
 def _tsv_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:

@@ -1,7 +1,8 @@
 """What a learner keeps of old classes, and how it is chosen."""
 
 from repcl.memory.exemplars import ExemplarMemory
+from repcl.memory.prototypes import class_means
 from repcl.memory.queue import KeyQueue
 from repcl.memory.selection import nearest_to_centres, nearest_to_mean
 
-__all__ = ["ExemplarMemory", "KeyQueue", "nearest_to_centres", "nearest_to_mean"]
+__all__ = ["ExemplarMemory", "KeyQueue", "class_means", "nearest_to_centres", "nearest_to_mean"]

@@ -1,10 +1,12 @@
 """Which examples of a class to keep: those nearest to the centres of its clusters, or to its mean."""
 
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 Features = NDArray[np.floating[Any]]
@@ -20,7 +22,8 @@ def nearest_to_centres(features: Features, count: int) -> list[int]:
     if wanted in (0, len(features)):
         return list(range(wanted))
     clusters = min(wanted, len(np.unique(features, axis=0)))  # equal texts cannot be different centres
-    with threadpool_limits(1):  # the same bits however many cores there are
+    with threadpool_limits(1), catch_warnings():  # one thread: the same bits however many cores there are
+        simplefilter("ignore", ConvergenceWarning)  # rows that differ by rounding alone are filled up below
         fitted = KMeans(clusters, n_init=10, random_state=0).fit(features)
     distances = fitted.transform(features)  # (rows, clusters)
     sizes = np.bincount(fitted.labels_, minlength=clusters)

@@ -107,6 +107,11 @@ class Method(nn.Module):
             [self.classes[best] for best in self.scores(examples).argmax(dim=1).tolist()] if examples else []
         )
 
+    def statistics_bytes(self) -> int:
+        """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
+        buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
+        return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
+
     # ---- what methods share ---------------------------------------------------------------------
 
     def batches(self, examples: Sequence[Example], batch_size: int) -> Batches:

@@ -1,11 +1,12 @@
 """RepCL (Song et al., 2023): contrastive and generative learning of a new task, then adversarial replay."""
 
 from collections.abc import Callable, Iterator, Mapping
+from math import ceil
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Task, mask_tokens, same_class_partners
@@ -33,6 +34,9 @@ class RepCLSettings(ClassifierSettings, MemorySettings):
     )
     generation_weight: float = Field(0.1, ge=0, description="λ2")
     mask_probability: float = Field(0.4, ge=0, le=1, description="p, share of tokens masked")
+    generation_share: float = Field(
+        1.0, gt=0, le=1, description="share of a batch that the generative loss is computed on"
+    )
     adversarial: bool = Field(True, description="adversarial replay; without it replay is plain")
     adversarial_steps: int = Field(2, ge=1, description="K")
     adversarial_step_size: float = Field(0.1, ge=0, description="α")
@@ -94,14 +98,14 @@ class RepCL(Method):
     def _contrast_loss(self, batches: Batches) -> Callable[[Batch, Tensor], Tensor]:
         """The loss of anchors against momentum keys of the batch and of the queue."""
         settings = self.settings
-        momentum = momentum_copy(nn.ModuleList([self.encoder, self.contrast.projection]))
-        momentum_encoder, momentum_projection = momentum
+        encoder, projection = momentum_copy(self.encoder), momentum_copy(self.contrast.projection)
         queue = self._first_queue(batches)
 
         def loss(batch: Batch, representation: Tensor) -> Tensor:
-            follow(momentum, nn.ModuleList([self.encoder, self.contrast.projection]), decay=settings.momentum)
+            follow(encoder, self.encoder, decay=settings.momentum)
+            follow(projection, self.contrast.projection, decay=settings.momentum)
             with torch.no_grad():
-                keys = momentum_projection(momentum_encoder.represent(batch))
+                keys = projection(encoder.represent(batch))
             candidates = torch.cat([keys, queue.keys])
             labels = torch.cat([batch.labels, queue.labels])
             own = torch.arange(len(batch), device=keys.device)
@@ -133,7 +137,7 @@ class RepCL(Method):
     def _generation_loss(self, batches: Batches) -> tuple[Callable[[Batch, Tensor], Tensor], TokenHead]:
         """The loss of recovering masked tokens of another text of the same class."""
         settings, encoder = self.settings, self.encoder
-        is_crossed = settings.generation == "xmlm"
+        is_crossed, share = settings.generation == "xmlm", settings.generation_share
         embeddings = encoder.word_embeddings.weight
         head = TokenHead(
             encoder.hidden_size, encoder.representation_size if is_crossed else 0, len(embeddings)
@@ -141,7 +145,9 @@ class RepCL(Method):
         special = torch.tensor(encoder.special_ids, device=encoder.device)
 
         def loss(batch: Batch, representation: Tensor) -> Tensor:
-            partners = same_class_partners(batch.positions.tolist(), batches.labels, self.generator)
+            # A random part of the batch gives the same gradient on average, at a part of the price.
+            rows = torch.randperm(len(batch), generator=self.generator)[: ceil(share * len(batch))]
+            partners = same_class_partners(batch.positions[rows].tolist(), batches.labels, self.generator)
             other = batches.take(partners)
             ids, masked = mask_tokens(
                 other.ids,
@@ -151,10 +157,8 @@ class RepCL(Method):
                 generator=self.generator,
             )
             states = encoder(Batch(ids, other.mask, other.spans, other.labels, other.positions))
-            rows = masked.nonzero()[:, 0]  # the text that each masked token belongs to
-            scores = head(
-                states[masked], representation[rows] if is_crossed else None, encoder.word_embeddings.weight
-            )
+            helpers = representation[rows][masked.nonzero()[:, 0]]  # f(x) of each masked token's partner
+            scores = head(states[masked], helpers if is_crossed else None, encoder.word_embeddings.weight)
             return masked_token_loss(scores, other.ids[masked])
 
         return loss, head

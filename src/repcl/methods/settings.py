@@ -65,7 +65,6 @@ def make_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
         return kind(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        name = first["loc"][0] if first["loc"] else "settings"
         raise InvalidSetting(
-            f"Setting {name} = {first['input']!r} cannot be used: {first['msg'].lower()}."
+            f"Setting {first['loc'][0]} = {first['input']!r} cannot be used: {first['msg'].lower()}."
         ) from error

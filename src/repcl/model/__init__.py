@@ -3,7 +3,7 @@
 from repcl.model.copies import follow, frozen_copy, momentum_copy
 from repcl.model.encoder import Encoder
 from repcl.model.encoders import DEFAULT_ENCODER, ENCODERS, best_device, load_encoder
-from repcl.model.heads import ClassifierHead, ContrastHead, GrowingLinear, TokenHead
+from repcl.model.heads import ClassifierHead, ContrastHead, FeatureMapHead, GrowingLinear, TokenHead
 from repcl.model.readouts import READOUTS, Readout
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "ClassifierHead",
     "ContrastHead",
     "Encoder",
+    "FeatureMapHead",
     "GrowingLinear",
     "Readout",
     "TokenHead",

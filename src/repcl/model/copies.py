@@ -4,7 +4,7 @@ import copy
 from typing import TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -22,5 +22,6 @@ def momentum_copy(module: Module) -> Module:
 @torch.no_grad()
 def follow(momentum: nn.Module, source: nn.Module, *, decay: float) -> None:
     """Exponential moving average: θ' ← decay · θ' + (1 − decay) · θ."""
-    targets, sources = list(momentum.parameters()), list(source.parameters())
+    targets: list[Tensor] = list(momentum.parameters())
+    sources: list[Tensor] = list(source.parameters())
     torch._foreach_lerp_(targets, sources, 1.0 - decay)

@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -43,7 +44,7 @@ class Encoder(nn.Module):
         self._tokenised: dict[Example, TokenisedExample] = {}
         if readout.markers:
             _add_markers(backbone, tokenizer, readout.markers)
-        markers = tokenizer.convert_tokens_to_ids(list(readout.markers))
+        markers = [tokenizer.get_vocab()[marker] for marker in readout.markers]
         self.special_ids = sorted({*tokenizer.all_special_ids, *markers})
 
     @property
@@ -69,9 +70,9 @@ class Encoder(nn.Module):
         return next(self.backbone.parameters()).device
 
     @property
-    def word_embeddings(self) -> nn.Module:
+    def word_embeddings(self) -> nn.Embedding:
         """The table of word embeddings, found through transformers' own interface."""
-        return self.backbone.get_input_embeddings()
+        return _word_embeddings(self.backbone)
 
     def tokenise(self, examples: Sequence[Example]) -> list[TokenisedExample]:
         """Token ids and spans of the examples; each example is tokenised once in the encoder's life."""
@@ -79,7 +80,7 @@ class Encoder(nn.Module):
         rows, shortened = self.readout.prepare(fresh, self.tokenizer, max_length=self.max_length)
         if shortened:
             warnings.warn(
-                f"{shortened} of {len(fresh)} texts were longer than {self.max_length} tokens and were shortened.",
+                f"{shortened} of {len(fresh)} texts had more than {self.max_length} tokens and were shortened.",
                 stacklevel=2,
             )
         self._tokenised.update(zip(fresh, rows, strict=True))
@@ -122,10 +123,15 @@ def _add_markers(
     backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, markers: Sequence[str]
 ) -> None:
     """Add marker tokens with embeddings drawn from N(0, 0.02)."""
-    tokenizer.add_tokens(list(markers), special_tokens=True)
-    rows = backbone.get_input_embeddings().weight.shape[0]
-    if len(tokenizer) <= rows:
-        return
-    backbone.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-    with torch.no_grad():
-        backbone.get_input_embeddings().weight[rows:].normal_(0.0, 0.02)
+    added = tokenizer.add_tokens(list(markers), special_tokens=True)
+    is_short = len(tokenizer) > len(_word_embeddings(backbone).weight)
+    if is_short:
+        backbone.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    if added or is_short:  # a copy of an encoder already has its markers
+        with torch.no_grad():
+            for marker in markers:
+                _word_embeddings(backbone).weight[tokenizer.get_vocab()[marker]].normal_(0.0, 0.02)
+
+
+def _word_embeddings(backbone: PreTrainedModel) -> nn.Embedding:
+    return cast(nn.Embedding, backbone.get_input_embeddings())

@@ -2,14 +2,16 @@
 
 import hashlib
 import importlib.util
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from repcl.errors import EncoderUnavailable, UnknownName
@@ -74,6 +76,9 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
         raise EncoderUnavailable(
             f"Encoder {name!r} needs a fast tokeniser with a mask token; choose another."
         )
+    if len(tokenizer) <= len(tokenizer.all_special_ids):
+        # What transformers gives when the tokeniser's files are missing: every word would be unknown.
+        raise EncoderUnavailable(f"Encoder {name!r} has no tokeniser: save it beside the weights.")
 
     def reload() -> dict[str, Tensor]:
         fresh = Encoder(_load_pretrained(name, source)[1], tokenizer, readout, name=name)
@@ -83,7 +88,7 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
     return encoder.to(device or best_device())
 
 
-def _load_pretrained(name: str, source: str) -> tuple[AutoTokenizer, PreTrainedModel]:
+def _load_pretrained(name: str, source: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     folder = Path(source)
     if folder.is_dir() and not any(folder.glob("*.safetensors")):
         raise EncoderUnavailable(
@@ -94,7 +99,7 @@ def _load_pretrained(name: str, source: str) -> tuple[AutoTokenizer, PreTrainedM
         with _quiet_transformers():
             tokenizer = AutoTokenizer.from_pretrained(source)
             return tokenizer, AutoModel.from_pretrained(source, use_safetensors=True)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
         if not folder.exists() and "/" not in name and len(name.split("-")) == 1:
             raise UnknownName("encoder", name, [*ENCODERS, "a Hugging Face id", "a folder"]) from error
         reason = str(error).strip().splitlines()[0]
@@ -108,13 +113,13 @@ def _load_pretrained(name: str, source: str) -> tuple[AutoTokenizer, PreTrainedM
 def _quiet_transformers() -> Iterator[None]:
     """No progress bars and no notes about unused weights while a model is loaded."""
     verbosity = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity(logging.ERROR)
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         transformers_logging.set_verbosity(verbosity)
-        transformers_logging.enable_progress_bar()
+        transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _sha256(path: Path) -> str:

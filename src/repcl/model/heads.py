@@ -7,22 +7,25 @@ INITIAL_SPREAD = 0.02
 
 
 class GrowingLinear(nn.Module):
-    """A linear layer without bias that gains a row for every new class."""
+    """A linear layer, by default without bias, that gains a row for every new class."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, has_bias: bool = False) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(0, size))
+        self.bias = nn.Parameter(torch.empty(0)) if has_bias else None
 
     def grow_to(self, rows: int) -> None:
-        """Add rows drawn from N(0, 0.02) until there are `rows`; old rows stay as they are."""
+        """Add rows drawn from N(0, 0.02), bias 0, until there are `rows`; old rows stay as they are."""
         missing = rows - len(self.weight)
         if missing > 0:
             fresh = self.weight.new_empty(missing, self.weight.shape[1]).normal_(0.0, INITIAL_SPREAD)
             self.weight = nn.Parameter(torch.cat([self.weight.data, fresh]))
+            if self.bias is not None:
+                self.bias = nn.Parameter(torch.cat([self.bias.data, self.bias.new_zeros(missing)]))
 
     def forward(self, features: Tensor) -> Tensor:
         """(batch, size) -> (batch, rows)."""
-        return nn.functional.linear(features, self.weight)
+        return nn.functional.linear(features, self.weight, self.bias)
 
 
 class ClassifierHead(nn.Module):
@@ -46,6 +49,16 @@ class ClassifierHead(nn.Module):
         """Scores of all classes the head has rows for, (batch, rows)."""
         scores: Tensor = self.output(self.features(representation))
         return scores
+
+
+class FeatureMapHead(ClassifierHead):
+    """The classifier of KCN and KDRK: a feature map of two ReLU layers, growing output."""
+
+    def __init__(self, size: int, hidden: int, *, dropout: float) -> None:
+        super().__init__(hidden, hidden, has_hidden_layer=False, dropout=0.0)
+        self.hidden = nn.Sequential(
+            nn.Linear(size, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, hidden), nn.ReLU()
+        )
 
 
 class ContrastHead(nn.Module):

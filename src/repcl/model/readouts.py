@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -86,19 +87,16 @@ class RelationReadout(Readout):
             for start, end in _between(places, len(example.text))
         ]
         tokens = iter(_tokenise(segments, tokenizer))
-        marker_ids = dict(zip(MARKERS, tokenizer.convert_tokens_to_ids(list(MARKERS)), strict=True))
+        marker_ids = {marker: tokenizer.get_vocab()[marker] for marker in MARKERS}
         for places in cuts:
             ids, found = list(next(tokens)[0]), {}
             for _, marker in places:
                 found[marker] = len(ids)
                 ids += [marker_ids[marker], *next(tokens)[0]]
             head, tail = found[HEAD_START], found[TAIL_START]
+            markers = [(at, at + 1) for at in found.values()]
             entities = [(head, found[HEAD_END] + 1), (tail, found[TAIL_END] + 1)]
-            yield _Pieces(
-                ids,
-                spans=[(head, head + 1), (tail, tail + 1)],
-                must_keep=[(head, head + 1), (tail, tail + 1), *entities],
-            )
+            yield _Pieces(ids, spans=[(head, head + 1), (tail, tail + 1)], must_keep=[*markers, *entities])
 
 
 class EventReadout(Readout):
@@ -183,7 +181,7 @@ def _marker_places(example: Example) -> list[tuple[int, str]]:
 
 def _between(places: Sequence[tuple[int, str]], length: int) -> list[tuple[int, int]]:
     bounds = [0, *(position for position, _ in places), length]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))
 
 
 def _shorten(pieces: _Pieces, room: int) -> _Pieces:

@@ -55,4 +55,5 @@ def ascend(perturbation: Tensor, gradient: Tensor, *, step_size: float, radius: 
 
 def _sentence_norm(values: Tensor) -> Tensor:
     """Norm over all tokens and coordinates of a sentence, (batch, 1, 1), never zero."""
-    return values.flatten(start_dim=1).norm(dim=1).clamp_min(1e-8)[:, None, None]
+    norms: Tensor = torch.linalg.vector_norm(values, dim=(1, 2), keepdim=True)
+    return norms.clamp_min(1e-8)

@@ -1,0 +1,43 @@
+# Everything a developer types. `make demo` and `make test` set up .venv first, from nothing but Python.
+PYTHON ?= python3
+PIP_OPTIONS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+REPCL := $(BIN)/repcl
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: help demo test test-slow check format lock clean
+
+help:  ## Show what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) $$(grep '^torch==' requirements.lock)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) --no-deps --editable .
+	touch $@
+
+demo: $(VENV)/.ready  ## Learn the bundled corpus task by task and write runs/demo/report.html
+	$(REPCL) bench --benchmark demo --method repcl --method fea --method sequential --memory-per-class 3 --out runs/demo
+
+test: $(VENV)/.ready  ## Run the default test suite
+	$(BIN)/python -m pytest -n auto
+
+test-slow: $(VENV)/.ready  ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.ready  ## Lint, format check, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready  ## Format and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(VENV)/.ready  ## Write requirements.lock from what is installed
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\)+cpu$$/torch==\1/' | sort -f > requirements.lock
+
+clean:  ## Remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

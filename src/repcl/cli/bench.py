@@ -1,0 +1,134 @@
+"""`repcl bench`: methods × benchmarks × rounds, with live progress."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from repcl.benchmarks import load_benchmark
+from repcl.cli.progress import GridProgress
+from repcl.cli.tables import make_console, print_results
+from repcl.errors import InvalidSetting
+from repcl.experiments import Result, load_preset, parse_overrides, plan_run, write_report
+from repcl.experiments.grid import Failure, RunRequest, run_grid
+from repcl.experiments.plan import split_variant
+from repcl.methods.build import method_class
+
+
+def bench(
+    benchmark: Annotated[
+        list[str], typer.Option(help="A benchmark, or the path of a data file. Repeatable.")
+    ],
+    method: Annotated[list[str], typer.Option(help="A method, with @variant if wanted. Repeatable.")],
+    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Rounds 0 to N-1.")] = 1,
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")] = None,
+    preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")] = "cpu",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="KEY=VALUE or METHOD.KEY=VALUE.")
+    ] = None,
+    memory_per_class: Annotated[int | None, typer.Option(help="Exemplars kept of each class.")] = None,
+    tasks: Annotated[int | None, typer.Option(help="Number of tasks.")] = None,
+    classes_per_task: Annotated[int | None, typer.Option(help="Classes in each task.")] = None,
+    class_order: Annotated[Path | None, typer.Option(help="File with the order of classes.")] = None,
+    max_train_per_class: Annotated[int | None, typer.Option(help="Training texts of a class.")] = None,
+    max_test_per_class: Annotated[int | None, typer.Option(help="Test texts of a class.")] = None,
+    test_file: Annotated[Path | None, typer.Option(help="Test part of your own data file.")] = None,
+    text_column: Annotated[str, typer.Option(help="Column with the texts of your own file.")] = "text",
+    label_column: Annotated[str, typer.Option(help="Column with the labels of your own file.")] = "label",
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+) -> None:
+    """Compare methods: learn benchmarks task by task and measure what is remembered."""
+    chosen = load_preset(preset)
+    pairs = list(set_ or [])
+    if memory_per_class is not None:
+        pairs.append(f"memory_per_class={memory_per_class}")
+    overrides = parse_overrides(pairs, dict.fromkeys(split_variant(name)[0] for name in method))
+    stream_options: dict[str, Any] = {
+        "data_dir": data_dir,
+        "tasks": tasks,
+        "classes_per_task": classes_per_task,
+        "class_order_file": class_order,
+        "max_train_per_class": max_train_per_class or chosen.max_train_per_class,
+        "max_test_per_class": max_test_per_class or chosen.max_test_per_class,
+        "test_file": test_file,
+        "text_column": text_column,
+        "label_column": label_column,
+    }
+    run_options: dict[str, Any] = {
+        "encoder": encoder,
+        "preset": preset,
+        "out": out,
+        "fresh": fresh,
+        "device": device,
+        "command": shlex.join(["repcl", *sys.argv[1:]]),
+    }
+    rounds = list(dict.fromkeys(seed)) if seed else list(range(seeds))
+    console = make_console()
+    requests = [
+        RunRequest(
+            name, {"name": data, "seed": number, **stream_options}, run_options | {"settings": settings}
+        )
+        for data in dict.fromkeys(benchmark)
+        for number in rounds
+        for name in dict.fromkeys(method)
+        for settings in [overrides[split_variant(name)[0]]]
+    ]
+    requests = _checked(requests, console)
+    outcomes = run_requests(requests, console, workers=workers)
+    _finish(outcomes, out, console)
+
+
+def _checked(requests: list[RunRequest], console: Console) -> list[RunRequest]:
+    """The requests that can be run; what is wrong with any of them is found before the first starts."""
+    possible, told = [], set()
+    for request in requests:
+        stream = load_benchmark(**request.stream)
+        kinds = method_class(split_variant(request.method)[0]).kinds
+        if stream.kind not in kinds:
+            line = f"Skipped: {request.method} takes {' and '.join(kinds)} input, not {stream.kind}."
+        else:
+            options = {key: request.options[key] for key in ("encoder", "preset", "settings")}
+            plan_run(request.method, stream, **options)
+            possible.append(request)
+            line = ""
+        for text in filter(None, (line, *stream.provenance.notes)):
+            if text not in told:
+                told.add(text)
+                console.print(text, style="yellow", highlight=False)
+    if not possible:
+        raise InvalidSetting("None of the chosen methods takes the input of the chosen benchmarks.")
+    return possible
+
+
+def run_requests(
+    requests: list[RunRequest], console: Console, *, workers: int | None
+) -> list[Result | Failure]:
+    """Make the runs with a live overview."""
+    with GridProgress([request.title for request in requests], console) as progress:
+        return run_grid(requests, workers=workers or os.cpu_count() or 1, listener=progress.hear)
+
+
+def _finish(outcomes: list[Result | Failure], out: Path, console: Console) -> None:
+    """The table of what was reached, the report, and the runs that failed."""
+    results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    print_results(results, console)
+    if results:
+        console.print(f"Report: {write_report(out)}", highlight=False, soft_wrap=True)
+    for failure in failures:
+        log = out / f"{failure.request.title.replace(' ', '-').replace(os.sep, '-')}.error.txt"
+        log.write_text(failure.details, encoding="utf-8")
+        console.print(
+            f"Failed: {failure.request.title}: {failure.reason} (see {log})", style="red", soft_wrap=True
+        )
+    if failures:
+        raise typer.Exit(1)

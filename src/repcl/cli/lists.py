@@ -1,0 +1,49 @@
+"""`repcl list`: what methods, benchmarks and encoders there are."""
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from repcl.benchmarks import BENCHMARKS
+from repcl.cli.tables import make_console, print_table
+from repcl.methods import METHODS
+from repcl.model import ENCODERS
+
+
+class Thing(str, Enum):
+    """What can be listed."""
+
+    methods = "methods"
+    benchmarks = "benchmarks"
+    encoders = "encoders"
+
+
+def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks or encoders")]) -> None:
+    """Show what there is to choose from."""
+    console = make_console()
+    if what is Thing.methods:
+        rows = [
+            [
+                name,
+                method.paper,
+                ", ".join(method.kinds),
+                method.extra_memory,
+                ", ".join(method.variants) or "–",
+            ]
+            for name, method in METHODS.items()
+        ]
+        print_table(console, "Methods", ["name", "paper", "input", "extra memory", "variants"], rows)
+    elif what is Thing.benchmarks:
+        rows = [
+            [name, benchmark.kind, str(benchmark.tasks), benchmark.licence]
+            for name, benchmark in BENCHMARKS.items()
+        ]
+        print_table(console, "Benchmarks", ["name", "input", "tasks", "licence"], rows)
+    else:
+        rows = [[name, encoder.description, encoder.licence] for name, encoder in ENCODERS.items()]
+        rows.append(["a folder", "any encoder saved by transformers, with *.safetensors", ""])
+        rows.append(
+            ["a Hugging Face id", "for instance bert-base-uncased, roberta-base, microsoft/mpnet-base", ""]
+        )
+        print_table(console, "Encoders", ["name", "what it is", "licence"], rows)

@@ -1,0 +1,58 @@
+"""The `repcl` command: its sub-commands, and errors without traceback."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import repcl
+from repcl.cli.bench import bench
+from repcl.cli.data import data_app
+from repcl.cli.lists import list_things
+from repcl.cli.report import report
+from repcl.errors import RepclError
+
+app = typer.Typer(
+    help="A text classifier that keeps learning new classes and does not forget the old ones.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(bench)
+app.command()(report)
+app.command("list")(list_things)
+app.add_typer(data_app, name="data")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(repcl.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+def main() -> None:
+    """Run the command line; what the user can put right is said in one sentence, with exit code 2."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        app()
+    except RepclError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"[bold red]Error:[/] {_plain(str(error))}"
+        )
+        sys.exit(2)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")

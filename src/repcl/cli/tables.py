@@ -1,0 +1,67 @@
+"""Tables for people: fitted to a terminal, full width where the output is a file or a pipe."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+
+from repcl.evaluation import summarise
+from repcl.experiments import Result
+
+WIDE = 400
+
+
+def make_console() -> Console:
+    """A console as wide as the terminal, or as wide as anything we print where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDE, highlight=False)
+
+
+def print_table(console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table; numbers stand at the right, the first column at the left."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def print_results(results: Sequence[Result], console: Console) -> None:
+    """Per benchmark: accuracy of each method after each task, at the end, and forgetting, in percent."""
+    ordered = sorted(results, key=lambda result: result.benchmark)
+    for benchmark, group in groupby(ordered, key=lambda result: result.benchmark):
+        of_benchmark = list(group)
+        tasks = len(of_benchmark[0].accuracy_after_task)
+        rounds = len({result.seed for result in of_benchmark})
+        columns = ["method", *(f"T{task + 1}" for task in range(tasks)), "accuracy", "forgetting"]
+        title = f"{benchmark}, {rounds} round{'s' * (rounds > 1)}, percent" + _marks(of_benchmark)
+        rows = [
+            [row, *_cells([result for result in of_benchmark if result.row == row])]
+            for row in dict.fromkeys(result.row for result in of_benchmark)
+        ]
+        print_table(console, title, columns, rows)
+
+
+def percent(values: Sequence[float | None]) -> str:
+    """Mean over rounds in percent, with the standard deviation where there are several."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return "–"
+    summary = summarise([100 * value for value in present])
+    spread = f" ± {summary.sd:.1f}" if summary.sd is not None else ""
+    return f"{summary.mean:.1f}{spread}"
+
+
+def _cells(results: Sequence[Result]) -> list[str]:
+    after = zip(*(result.accuracy_after_task for result in results), strict=True)
+    means = [percent(values).partition(" ")[0] for values in after]
+    final = percent([result.final_accuracy for result in results])
+    return [*means, final, percent([result.forgetting_rate for result in results])]
+
+
+def _marks(results: Sequence[Result]) -> str:
+    incomplete = any(not result.data.complete for result in results)
+    capped = any(result.data.capped for result in results)
+    return " (incomplete data)" * incomplete + " (capped: not comparable)" * capped

@@ -1,0 +1,22 @@
+"""Runs, grids of runs, their results and reports."""
+
+from repcl.experiments.plan import RunPlan, plan_run
+from repcl.experiments.presets import PRESETS, Preset, load_preset, parse_overrides
+from repcl.experiments.report import write_report
+from repcl.experiments.result import Result, find_results, read_result
+from repcl.experiments.run import RunObserver, run_experiment
+
+__all__ = [
+    "PRESETS",
+    "Preset",
+    "Result",
+    "RunObserver",
+    "RunPlan",
+    "find_results",
+    "load_preset",
+    "parse_overrides",
+    "plan_run",
+    "read_result",
+    "run_experiment",
+    "write_report",
+]

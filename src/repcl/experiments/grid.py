@@ -1,0 +1,204 @@
+"""Many runs on one machine: a process per core, one thread each; a failed run stops no other."""
+
+import multiprocessing
+import os
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from torch import Tensor
+
+from repcl.benchmarks import load_benchmark
+from repcl.data import TaskStream
+from repcl.errors import RepclError
+from repcl.experiments.result import Result
+from repcl.experiments.run import RunObserver, run_experiment
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One run to be made.
+
+    Attributes:
+        method: its name, with `@variant` if wanted.
+        stream: the arguments of `load_benchmark`.
+        options: the other arguments of `run_experiment`.
+    """
+
+    method: str
+    stream: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """How the run is called in overviews."""
+        return f"{self.stream['name']} {self.method} round {self.stream['seed']}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ended with an error."""
+
+    request: RunRequest
+    reason: str
+    details: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a run: `task`, `accuracy`, `stage`, `step`, `note`, `done` or `failed`."""
+
+    kind: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+Tell = Callable[[Event], None]
+Listener = Callable[[int, Event], None]
+
+
+def run_grid(requests: Sequence[RunRequest], *, workers: int, listener: Listener) -> list[Result | Failure]:
+    """Make all runs; results and failures come back in the order of the requests.
+
+    Args:
+        requests: the runs; those of one round of one benchmark should stand together, a worker then reads
+            their data once.
+        workers: how many processes; one means here, in this process.
+        listener: is told about every event, with the number of its run.
+    """
+    if workers <= 1 or len(requests) <= 1:
+        return [perform(request, partial(listener, number)) for number, request in enumerate(requests)]
+    outcomes: dict[int, Result | Failure] = {}
+    waiting = deque(enumerate(requests))
+    with _one_thread_each():
+        active = [Worker().start(*waiting.popleft()) for _ in range(min(workers, len(requests)))]
+        while active:
+            ready = wait([worker.connection for worker in active])
+            for worker in [worker for worker in active if worker.connection in ready]:
+                event = worker.next_event()
+                listener(worker.number, event)
+                if event.kind not in ("done", "failed"):
+                    continue
+                outcomes[worker.number] = event.values["outcome"]
+                active.remove(worker)
+                if waiting:
+                    next_worker = worker if worker.is_alive else Worker()
+                    active.append(next_worker.start(*waiting.popleft()))
+                else:
+                    worker.connection.close()  # which ends its loop
+    return [outcomes[number] for number in range(len(requests))]
+
+
+class Worker:
+    """A process that makes one run after another."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.is_alive = True
+
+    def start(self, number: int, request: RunRequest) -> "Worker":
+        """Begin a run."""
+        self.number, self.request = number, request
+        self.connection.send(request)
+        return self
+
+    def next_event(self) -> Event:
+        """What its run reports next; the death of the process counts as the failure of the run."""
+        try:
+            event: Event = self.connection.recv()
+        except (EOFError, ConnectionError):
+            self.is_alive = False
+            return _failed(self.request, "its process died, perhaps for lack of memory", "")
+        return event
+
+
+def perform(request: RunRequest, tell: Tell) -> Result | Failure:
+    """Make one run in this process and tell what happens; an error becomes a failure."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            stream = _load_stream(tuple(sorted(request.stream.items())))
+            result = run_experiment(request.method, stream, observer=Reporter(tell), **request.options)
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            tell(Event("note", {"text": text}))
+    except Exception as error:
+        # Whatever went wrong belongs to this run alone; the others go on, and the end of the grid shows it.
+        reason = str(error) if isinstance(error, RepclError) else f"{type(error).__name__}: {error}"
+        event = _failed(request, reason, traceback.format_exc())
+    else:
+        event = Event("done", {"outcome": result})
+    tell(event)
+    outcome: Result | Failure = event.values["outcome"]
+    return outcome
+
+
+class Reporter(RunObserver):
+    """Turns what an observer hears into events."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
+    def task_begins(self, number: int, tasks: int) -> None:
+        """Tell."""
+        self.tell(Event("task", {"number": number, "tasks": tasks}))
+
+    def task_ends(self, number: int, accuracy: float | None) -> None:
+        """Tell."""
+        self.tell(Event("accuracy", {"number": number, "accuracy": accuracy}))
+
+    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+        """Tell."""
+        self.tell(Event("stage", {"name": name, "epochs": epochs, "steps": steps_per_epoch}))
+
+    def step_ends(self, terms: Mapping[str, Tensor]) -> None:
+        """Tell, with the loss terms as plain numbers."""
+        self.tell(Event("step", {"terms": {name: float(term) for name, term in terms.items()}}))
+
+
+def _serve(connection: Connection) -> None:
+    """The life of a worker: runs until nobody is there to ask for one or to hear of it."""
+
+    def tell(event: Event) -> None:
+        try:
+            connection.send(event)
+        except OSError:
+            os._exit(1)  # the parent was killed: stop at once, the same command goes on from here later
+
+    while True:
+        try:
+            request = connection.recv()
+        except (EOFError, OSError):
+            return
+        perform(request, tell)
+
+
+@lru_cache(maxsize=2)
+def _load_stream(arguments: tuple[tuple[str, Any], ...]) -> TaskStream:
+    return load_benchmark(**dict(arguments))
+
+
+def _failed(request: RunRequest, reason: str, details: str) -> Event:
+    return Event("failed", {"outcome": Failure(request, reason, details)})
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Numerical libraries of child processes read their number of threads from the environment."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before

@@ -1,0 +1,82 @@
+"""What a run will be: method, variant, encoder and settings, settled before anything starts."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from repcl.data import TaskStream
+from repcl.errors import InvalidSetting, UnknownName
+from repcl.experiments.presets import load_preset
+from repcl.methods import make_settings
+from repcl.methods.build import method_class
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """Everything that decides the numbers of a run."""
+
+    method: str
+    variant: str | None
+    encoder: str
+    preset: str
+    settings: Mapping[str, Any]
+    seed: int
+
+    @property
+    def row(self) -> str:
+        """The name of the run's folder: `method` or `method@variant`."""
+        return f"{self.method}@{self.variant}" if self.variant else self.method
+
+    def fingerprint(self, stream: TaskStream) -> str:
+        """A hash of all settings and data: equal hashes give equal numbers."""
+        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode())
+        for task in stream.tasks:
+            digest.update(json.dumps(task.classes).encode())
+            for example in (*task.train, *task.test):
+                digest.update(repr(example).encode())
+        return digest.hexdigest()
+
+
+def plan_run(
+    method: str,
+    stream: TaskStream,
+    *,
+    encoder: str | None = None,
+    preset: str = "cpu",
+    settings: Mapping[str, Any] | None = None,
+) -> RunPlan:
+    """Settle all settings of a run: defaults < preset < variant < the settings given here."""
+    name, variant = split_variant(method)
+    chosen = load_preset(preset)
+    if stream.kind not in method_class(name).kinds:
+        raise InvalidSetting(f"Method {name!r} does not take {stream.kind} input.")
+    values = chosen.settings_for(name, stream.name, stream.kind)
+    values |= variant_settings(name, variant)
+    values |= settings or {}
+    checked = make_settings(method_class(name).Settings, values)
+    return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.seed)
+
+
+def split_variant(method: str) -> tuple[str, str | None]:
+    """`repcl@no-xmlm` -> (`repcl`, `no-xmlm`)."""
+    name, _, variant = method.partition("@")
+    return name, variant or None
+
+
+def variant_settings(name: str, variant: str | None) -> Mapping[str, Any]:
+    """What a variant changes; `memory-N` exists for every method with a memory."""
+    known = method_class(name).variants
+    if variant is None:
+        return {}
+    if variant in known:
+        return known[variant]
+    prefix, _, number = variant.rpartition("-")
+    if (
+        prefix == "memory"
+        and number.isdigit()
+        and "memory_per_class" in method_class(name).Settings.model_fields
+    ):
+        return {"memory_per_class": int(number)}
+    raise UnknownName(f"variant of {name}", variant, [*known, "memory-N"])

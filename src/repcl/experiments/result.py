@@ -1,0 +1,122 @@
+"""The result of one run, as it stands in `result.json`."""
+
+import json
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from repcl.errors import ResultMismatch
+
+FORMAT = 1
+RESULT, PREDICTIONS = "result.json", "predictions.jsonl"
+PACKAGES = ("repcl", "torch", "transformers", "scikit-learn", "numpy")
+
+
+class DataSummary(BaseModel):
+    """What was learned and tested on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    files: dict[str, str]
+    train: int
+    test: int
+    classes: int
+    complete: bool
+    capped: bool
+    notes: list[str]
+
+
+class MemorySummary(BaseModel):
+    """What was kept at the end."""
+
+    model_config = ConfigDict(frozen=True)
+
+    exemplars_per_class: dict[str, int]
+    text_bytes: int
+    statistics_bytes: int
+
+
+class Result(BaseModel):
+    """One method on one round of one benchmark."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int = FORMAT
+    method: str
+    variant: str | None
+    benchmark: str
+    encoder: str
+    seed: int
+    preset: str
+    settings: dict[str, Any]
+    fingerprint: str
+    command: str | None
+    versions: dict[str, str]
+    threads: int
+    data: DataSummary
+    class_order: list[list[str]]
+    accuracy_matrix: list[list[float | None]]
+    accuracy_after_task: list[float | None]
+    final_accuracy: float | None
+    forgetting_rate: float | None
+    average_incremental_accuracy: float | None
+    backward_transfer: float | None
+    forgetting_rate_f1: float | None
+    predictions: str
+    seconds: dict[str, Any]
+    memory: MemorySummary
+
+    @property
+    def row(self) -> str:
+        """The name of the table row it belongs to."""
+        return f"{self.method}@{self.variant}" if self.variant else self.method
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
+
+
+def write_result(result: Result, folder: Path) -> None:
+    """Write `result.json` in one step: it is there as a whole or not at all."""
+    write_whole(folder / RESULT, json.dumps(result.model_dump(), indent=1, ensure_ascii=False) + "\n")
+
+
+def read_result(path: Path) -> Result:
+    """Read a `result.json`."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version = content["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultMismatch(
+            f"{path} is not a readable result file; delete it, or use --fresh to run it again."
+        ) from error
+    if not isinstance(version, int) or version > FORMAT:
+        raise ResultMismatch(
+            f"{path} has format {version}, this version of repcl reads up to {FORMAT}; update repcl."
+        )
+    try:
+        return Result(**content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ResultMismatch(
+            f"{path} is damaged at {'.'.join(map(str, first['loc']))} ({first['msg'].lower()}); "
+            "delete it, or use --fresh to run it again."
+        ) from error
+
+
+def find_results(folder: Path) -> list[Result]:
+    """All results below a folder, by benchmark, method and round."""
+    results = [read_result(path) for path in sorted(folder.glob(f"*/*/seed-*/{RESULT}"))]
+    return sorted(results, key=lambda result: (result.benchmark, result.row, result.seed))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file so that a reader never sees half of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)

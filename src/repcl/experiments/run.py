@@ -1,0 +1,231 @@
+"""One run: a method learns a stream task by task, is tested after each, and can be stopped at any moment."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from repcl.data import TaskStream, round_seed
+from repcl.errors import ResultMismatch
+from repcl.evaluation import TestedExample, score_predictions, write_predictions
+from repcl.experiments.checkpoint import Progress, load_checkpoint, remove_checkpoints, save_checkpoint
+from repcl.experiments.clock import StageClock
+from repcl.experiments.plan import RunPlan, plan_run
+from repcl.experiments.result import (
+    PREDICTIONS,
+    RESULT,
+    DataSummary,
+    MemorySummary,
+    Result,
+    installed_versions,
+    read_result,
+    write_result,
+)
+from repcl.methods import Method, build_method
+from repcl.model import Encoder
+from repcl.training import Observer
+
+
+class RunObserver(Observer):
+    """An observer that also hears about tasks; this one does nothing."""
+
+    def task_begins(self, number: int, tasks: int) -> None:
+        """Task `number` (from 0) of `tasks` begins."""
+
+    def task_ends(self, number: int, accuracy: float | None) -> None:
+        """The task was learned; `accuracy` is over all classes seen so far."""
+
+
+def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default)
+    method: str,
+    stream: TaskStream,
+    *,
+    encoder: str | Encoder | None = None,
+    preset: str = "cpu",
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    device: torch.device | str | None = None,
+    threads: int = 1,
+    observer: RunObserver | None = None,
+    command: str | None = None,
+) -> Result:
+    """Let a method learn a stream and measure it after every task.
+
+    Args:
+        method: a name in `METHODS`, with `@variant` if wanted.
+        stream: the round to learn; its seed decides every random draw.
+        encoder: a name, folder, Hugging Face id or a ready encoder; the preset's if not given.
+        preset: where settings come from.
+        settings: what to change about them.
+        out: folder for results; a run that was stopped goes on where it was. Nothing is written without.
+        fresh: start over even if there is something to go on with.
+        device: the best one present if not given.
+        threads: of torch; one gives the same bits everywhere.
+        observer: hears about progress.
+        command: what the user typed, for the record.
+    """
+    name = encoder.name if isinstance(encoder, Encoder) else encoder
+    plan = plan_run(method, stream, encoder=name, preset=preset, settings=settings)
+    folder = Path(out) / stream.name / plan.row / f"seed-{plan.seed}" if out is not None else None
+    fingerprint = plan.fingerprint(stream)
+    if folder is not None:
+        finished = _finished(folder, fingerprint, fresh=fresh)
+        if finished is not None:
+            return finished
+    with _torch_threads(threads):
+        learner, progress = _resume(folder, fingerprint, plan, encoder, device)
+        if learner is None:
+            learner = build_method(
+                plan.method,
+                stream.kind,
+                encoder=encoder or plan.encoder,
+                settings=plan.settings,
+                seed=round_seed(plan.seed),
+                expected_classes=len(stream.classes),
+                device=device,
+            )
+        _learn_stream(learner, stream, plan, progress, folder, observer or RunObserver())
+    result = _summarise(learner, stream, plan, progress, threads=threads, command=command)
+    if folder is not None:
+        write_predictions(folder / PREDICTIONS, _tested(stream, progress))
+        write_result(result, folder)
+        remove_checkpoints(folder)
+    return result
+
+
+def _learn_stream(
+    learner: Method,
+    stream: TaskStream,
+    plan: RunPlan,
+    progress: Progress,
+    folder: Path | None,
+    observer: RunObserver,
+) -> None:
+    tasks = stream.tasks
+    for number in range(len(progress.predictions), len(tasks)):
+        clock = StageClock(observer)
+        learner.observer = clock
+        observer.task_begins(number, len(tasks))
+        learner.learn(tasks[number], more_follow=number + 1 < len(tasks))
+        seen = [example for task in tasks[: number + 1] for example in task.test]
+        with clock.stage("evaluation"):
+            predicted: list[str | None] = [None] * len(seen)
+            if learner.can_predict:
+                predicted = [*learner.predict(seen)]
+        progress.predictions.append(predicted)
+        progress.seconds.append(clock.seconds)
+        correct = [guess == example.label for guess, example in zip(predicted, seen, strict=True)]
+        observer.task_ends(number, sum(correct) / len(seen) if seen and learner.can_predict else None)
+        if folder is not None and number + 1 < len(tasks):
+            save_checkpoint(folder, learner, plan.method, progress)
+
+
+def _finished(folder: Path, fingerprint: str, *, fresh: bool) -> Result | None:
+    """The result of an earlier run of the same settings, if it is there."""
+    if fresh:
+        remove_checkpoints(folder)
+        (folder / RESULT).unlink(missing_ok=True)
+        return None
+    if not (folder / RESULT).exists():
+        return None
+    result = read_result(folder / RESULT)
+    _check_fingerprint(result.fingerprint, fingerprint, folder)
+    return result
+
+
+def _resume(
+    folder: Path | None,
+    fingerprint: str,
+    plan: RunPlan,
+    encoder: str | Encoder | None,
+    device: torch.device | str | None,
+) -> tuple[Method | None, Progress]:
+    loaded = load_checkpoint(folder, encoder or plan.encoder, device) if folder is not None else None
+    if loaded is None:
+        return None, Progress(fingerprint)
+    _check_fingerprint(loaded[1].fingerprint, fingerprint, folder)
+    return loaded
+
+
+def _check_fingerprint(found: str, expected: str, folder: Path | None) -> None:
+    if found != expected:
+        raise ResultMismatch(
+            f"{folder} holds a run with other settings or other data; use --fresh or another --out."
+        )
+
+
+def _tested(stream: TaskStream, progress: Progress) -> list[TestedExample]:
+    """Each test example with its predictions after its own task and every later one."""
+    tested, place = [], 0
+    for number, task in enumerate(stream.tasks):
+        for position, example in enumerate(task.test):
+            predicted = tuple(after[place] for after in progress.predictions[number:])
+            tested.append(TestedExample(f"{number}-{position}", number, example.label, predicted))
+            place += 1
+    return tested
+
+
+def _summarise(
+    learner: Method,
+    stream: TaskStream,
+    plan: RunPlan,
+    progress: Progress,
+    *,
+    threads: int,
+    command: str | None,
+) -> Result:
+    scores = score_predictions(_tested(stream, progress), len(stream.tasks))
+    provenance = stream.provenance
+    return Result(
+        method=plan.method,
+        variant=plan.variant,
+        benchmark=stream.name,
+        encoder=plan.encoder,
+        seed=plan.seed,
+        preset=plan.preset,
+        settings=dict(plan.settings),
+        fingerprint=progress.fingerprint,
+        command=command,
+        versions=installed_versions(),
+        threads=threads,
+        data=DataSummary(
+            files=dict(provenance.files),
+            train=sum(len(task.train) for task in stream.tasks),
+            test=sum(len(task.test) for task in stream.tasks),
+            classes=len(stream.classes),
+            complete=provenance.complete,
+            capped=provenance.capped,
+            notes=list(provenance.notes),
+        ),
+        class_order=[list(task.classes) for task in stream.tasks],
+        accuracy_matrix=scores.accuracy_matrix.as_lists(),
+        accuracy_after_task=list(scores.accuracy_after_task),
+        final_accuracy=scores.final_accuracy,
+        forgetting_rate=scores.forgetting_rate,
+        average_incremental_accuracy=scores.average_incremental_accuracy,
+        backward_transfer=scores.backward_transfer,
+        forgetting_rate_f1=scores.forgetting_rate_f1,
+        predictions=PREDICTIONS,
+        seconds={
+            "tasks": progress.seconds,
+            "all": sum(spent for task in progress.seconds for spent in task.values()),
+        },
+        memory=MemorySummary(
+            exemplars_per_class=learner.memory.counts(),
+            text_bytes=learner.memory.text_bytes(),
+            statistics_bytes=learner.statistics_bytes(),
+        ),
+    )
+
+
+@contextmanager
+def _torch_threads(threads: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,1 @@
+"""Shipped presets, as package data."""
