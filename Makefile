@@ -37,7 +37,7 @@ format: $(VENV)/.ready  ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 
 lock: $(VENV)/.ready  ## Write requirements.lock from what is installed
-	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\)+cpu$$/torch==\1/' | sort -f > requirements.lock
+	$(BIN)/python -m pip freeze --exclude-editable | sed -E "s|^torch(==[0-9.]+)\+cpu$$|torch\1|; s|^torch @.*|torch==2.13.0|" | sort -f > requirements.lock
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -16,7 +16,9 @@ from repcl.errors import InvalidSetting
 from repcl.experiments import Result, load_preset, parse_overrides, plan_run, write_report
 from repcl.experiments.grid import Failure, RunRequest, run_grid
 from repcl.experiments.plan import split_variant
+from repcl.experiments.run import check_earlier, run_folder
 from repcl.methods.build import method_class
+from repcl.model import check_encoder
 
 
 def bench(
@@ -97,7 +99,11 @@ def _checked(requests: list[RunRequest], console: Console) -> list[RunRequest]:
             line = f"Skipped: {request.method} takes {' and '.join(kinds)} input, not {stream.kind}."
         else:
             options = {key: request.options[key] for key in ("encoder", "preset", "settings")}
-            plan_run(request.method, stream, **options)
+            plan = plan_run(request.method, stream, **options)
+            check_encoder(plan.encoder)
+            if not request.options["fresh"]:
+                folder = run_folder(request.options["out"], stream, plan)
+                check_earlier(folder, plan.fingerprint(stream))
             possible.append(request)
             line = ""
         for text in filter(None, (line, *stream.provenance.notes)):
@@ -131,4 +137,4 @@ def _finish(outcomes: list[Result | Failure], out: Path, console: Console) -> No
             f"Failed: {failure.request.title}: {failure.reason} (see {log})", style="red", soft_wrap=True
         )
     if failures:
-        raise typer.Exit(1)
+        raise typer.Exit(2 if all(failure.is_users_to_mend for failure in failures) else 1)

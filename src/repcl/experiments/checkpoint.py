@@ -47,14 +47,16 @@ def load_checkpoint(
     folder: Path, encoder: str | Encoder, device: torch.device | str | None
 ) -> tuple[Method, Progress] | None:
     """The newest checkpoint of a run, if there is one."""
-    newest = max(_checkpoints(folder), key=_number, default=None)
+    newest = _newest(folder)
     if newest is None:
         return None
-    try:
-        progress = Progress(**json.loads((newest / PROGRESS).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise ResultMismatch(f"{newest} is damaged; use --fresh to run it again.") from error
-    return load_method(newest, encoder=encoder, device=device), progress
+    return load_method(newest, encoder=encoder, device=device), _read_progress(newest)
+
+
+def checkpoint_fingerprint(folder: Path) -> str | None:
+    """Which run the newest checkpoint belongs to."""
+    newest = _newest(folder)
+    return _read_progress(newest).fingerprint if newest is not None else None
 
 
 def remove_checkpoints(folder: Path) -> None:
@@ -65,6 +67,17 @@ def remove_checkpoints(folder: Path) -> None:
 
 def _checkpoints(folder: Path) -> list[Path]:
     return [path for path in folder.glob("checkpoint-*") if path.suffix != ".part"]
+
+
+def _newest(folder: Path) -> Path | None:
+    return max(_checkpoints(folder), key=_number, default=None)
+
+
+def _read_progress(checkpoint: Path) -> Progress:
+    try:
+        return Progress(**json.loads((checkpoint / PROGRESS).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ResultMismatch(f"{checkpoint} is damaged; use --fresh to run it again.") from error
 
 
 def _number(checkpoint: Path) -> int:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -38,7 +39,7 @@ class RunRequest:
     @property
     def title(self) -> str:
         """How the run is called in overviews."""
-        return f"{self.stream['name']} {self.method} round {self.stream['seed']}"
+        return f"{Path(self.stream['name']).stem} {self.method} round {self.stream['seed']}"
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Failure:
     request: RunRequest
     reason: str
     details: str
+    is_users_to_mend: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ class Worker:
             event: Event = self.connection.recv()
         except (EOFError, ConnectionError):
             self.is_alive = False
-            return _failed(self.request, "its process died, perhaps for lack of memory", "")
+            reason = "its process died, perhaps for lack of memory"
+            return Event("failed", {"outcome": Failure(self.request, reason, "")})
         return event
 
 
@@ -132,8 +135,10 @@ def perform(request: RunRequest, tell: Tell) -> Result | Failure:
             tell(Event("note", {"text": text}))
     except Exception as error:
         # Whatever went wrong belongs to this run alone; the others go on, and the end of the grid shows it.
-        reason = str(error) if isinstance(error, RepclError) else f"{type(error).__name__}: {error}"
-        event = _failed(request, reason, traceback.format_exc())
+        is_users = isinstance(error, RepclError)
+        reason = str(error) if is_users else f"{type(error).__name__}: {error}"
+        failure = Failure(request, reason, traceback.format_exc(), is_users)
+        event = Event("failed", {"outcome": failure})
     else:
         event = Event("done", {"outcome": result})
     tell(event)
@@ -184,10 +189,6 @@ def _serve(connection: Connection) -> None:
 @lru_cache(maxsize=2)
 def _load_stream(arguments: tuple[tuple[str, Any], ...]) -> TaskStream:
     return load_benchmark(**dict(arguments))
-
-
-def _failed(request: RunRequest, reason: str, details: str) -> Event:
-    return Event("failed", {"outcome": Failure(request, reason, details)})
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return None if text.lower() == "none" else text
+        return text
 
 
 def _check_names(tables: Mapping[str, Any]) -> None:

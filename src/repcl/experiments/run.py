@@ -10,7 +10,13 @@ import torch
 from repcl.data import TaskStream, round_seed
 from repcl.errors import ResultMismatch
 from repcl.evaluation import TestedExample, score_predictions, write_predictions
-from repcl.experiments.checkpoint import Progress, load_checkpoint, remove_checkpoints, save_checkpoint
+from repcl.experiments.checkpoint import (
+    Progress,
+    checkpoint_fingerprint,
+    load_checkpoint,
+    remove_checkpoints,
+    save_checkpoint,
+)
 from repcl.experiments.clock import StageClock
 from repcl.experiments.plan import RunPlan, plan_run
 from repcl.experiments.result import (
@@ -69,15 +75,17 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
     """
     name = encoder.name if isinstance(encoder, Encoder) else encoder
     plan = plan_run(method, stream, encoder=name, preset=preset, settings=settings)
-    folder = Path(out) / stream.name / plan.row / f"seed-{plan.seed}" if out is not None else None
-    fingerprint = plan.fingerprint(stream)
+    folder = run_folder(out, stream, plan) if out is not None else None
     if folder is not None:
-        finished = _finished(folder, fingerprint, fresh=fresh)
+        if fresh:
+            remove_checkpoints(folder)
+            (folder / RESULT).unlink(missing_ok=True)
+        finished = check_earlier(folder, plan.fingerprint(stream))
         if finished is not None:
             return finished
     with _torch_threads(threads):
-        learner, progress = _resume(folder, fingerprint, plan, encoder, device)
-        if learner is None:
+        loaded = load_checkpoint(folder, encoder or plan.encoder, device) if folder is not None else None
+        if loaded is None:
             learner = build_method(
                 plan.method,
                 stream.kind,
@@ -87,12 +95,30 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
                 expected_classes=len(stream.classes),
                 device=device,
             )
+            loaded = learner, Progress(plan.fingerprint(stream))
+        learner, progress = loaded
         _learn_stream(learner, stream, plan, progress, folder, observer or RunObserver())
     result = _summarise(learner, stream, plan, progress, threads=threads, command=command)
     if folder is not None:
         write_predictions(folder / PREDICTIONS, _tested(stream, progress))
         write_result(result, folder)
         remove_checkpoints(folder)
+    return result
+
+
+def run_folder(out: str | Path, stream: TaskStream, plan: RunPlan) -> Path:
+    """Where a run keeps what it has reached."""
+    return Path(out) / stream.name / plan.row / f"seed-{plan.seed}"
+
+
+def check_earlier(folder: Path, fingerprint: str) -> Result | None:
+    """The result of an earlier run, if it is there; a run of other settings or data is refused."""
+    result = read_result(folder / RESULT) if (folder / RESULT).exists() else None
+    found = result.fingerprint if result is not None else checkpoint_fingerprint(folder)
+    if found is not None and found != fingerprint:
+        raise ResultMismatch(
+            f"{folder} holds a run with other settings or other data; use --fresh or another --out."
+        )
     return result
 
 
@@ -121,40 +147,6 @@ def _learn_stream(
         observer.task_ends(number, sum(correct) / len(seen) if seen and learner.can_predict else None)
         if folder is not None and number + 1 < len(tasks):
             save_checkpoint(folder, learner, plan.method, progress)
-
-
-def _finished(folder: Path, fingerprint: str, *, fresh: bool) -> Result | None:
-    """The result of an earlier run of the same settings, if it is there."""
-    if fresh:
-        remove_checkpoints(folder)
-        (folder / RESULT).unlink(missing_ok=True)
-        return None
-    if not (folder / RESULT).exists():
-        return None
-    result = read_result(folder / RESULT)
-    _check_fingerprint(result.fingerprint, fingerprint, folder)
-    return result
-
-
-def _resume(
-    folder: Path | None,
-    fingerprint: str,
-    plan: RunPlan,
-    encoder: str | Encoder | None,
-    device: torch.device | str | None,
-) -> tuple[Method | None, Progress]:
-    loaded = load_checkpoint(folder, encoder or plan.encoder, device) if folder is not None else None
-    if loaded is None:
-        return None, Progress(fingerprint)
-    _check_fingerprint(loaded[1].fingerprint, fingerprint, folder)
-    return loaded
-
-
-def _check_fingerprint(found: str, expected: str, folder: Path | None) -> None:
-    if found != expected:
-        raise ResultMismatch(
-            f"{folder} holds a run with other settings or other data; use --fresh or another --out."
-        )
 
 
 def _tested(stream: TaskStream, progress: Progress) -> list[TestedExample]:

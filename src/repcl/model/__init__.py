@@ -2,7 +2,7 @@
 
 from repcl.model.copies import follow, frozen_copy, momentum_copy
 from repcl.model.encoder import Encoder
-from repcl.model.encoders import DEFAULT_ENCODER, ENCODERS, best_device, load_encoder
+from repcl.model.encoders import DEFAULT_ENCODER, ENCODERS, best_device, check_encoder, load_encoder
 from repcl.model.heads import ClassifierHead, ContrastHead, FeatureMapHead, GrowingLinear, TokenHead
 from repcl.model.readouts import READOUTS, Readout
 
@@ -18,6 +18,7 @@ __all__ = [
     "Readout",
     "TokenHead",
     "best_device",
+    "check_encoder",
     "follow",
     "frozen_copy",
     "load_encoder",

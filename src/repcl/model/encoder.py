@@ -80,25 +80,34 @@ class Encoder(nn.Module):
         rows, shortened = self.readout.prepare(fresh, self.tokenizer, max_length=self.max_length)
         if shortened:
             warnings.warn(
-                f"{shortened} of {len(fresh)} texts had more than {self.max_length} tokens and were shortened.",
+                f"{shortened} of {len(fresh)} texts have over {self.max_length} tokens and were shortened.",
                 stacklevel=2,
             )
         self._tokenised.update(zip(fresh, rows, strict=True))
         return [self._tokenised[example] for example in examples]
 
-    def forward(self, batch: Batch, perturbation: Tensor | None = None) -> Tensor:
-        """States of all tokens, (batch, length, hidden); a perturbation is added to the word embeddings."""
+    def forward(
+        self, batch: Batch, perturbation: Tensor | None = None, *, depths: Sequence[float] = (1.0,)
+    ) -> Tensor:
+        """States of all tokens, (batch, length, hidden); a perturbation is added to the word embeddings.
+
+        With several depths the states of those layers stand side by side, (batch, length, depths · hidden).
+        """
+        is_deep = tuple(depths) != (1.0,)
         if perturbation is None:
-            output = self.backbone(input_ids=batch.ids, attention_mask=batch.mask)
+            inputs = {"input_ids": batch.ids}
         else:
-            embeddings = self.word_embeddings(batch.ids) + perturbation
-            output = self.backbone(inputs_embeds=embeddings, attention_mask=batch.mask)
+            inputs = {"inputs_embeds": self.word_embeddings(batch.ids) + perturbation}
+        output = self.backbone(**inputs, attention_mask=batch.mask, output_hidden_states=is_deep)
         states: Tensor = output.last_hidden_state
+        if is_deep:
+            layers = output.hidden_states  # the embeddings, then every layer
+            states = torch.cat([layers[round(depth * (len(layers) - 1))] for depth in depths], dim=-1)
         return states
 
     def represent(self, batch: Batch, perturbation: Tensor | None = None) -> Tensor:
         """Representations, (batch, representation_size)."""
-        return self.readout.pool(self(batch, perturbation), batch)
+        return self.readout.pool(self(batch, perturbation, depths=self.readout.depths), batch)
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Encoder":
         # A copy has weights of its own; tokeniser, readout and tokenised texts are the same for both.

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from repcl.errors import EncoderUnavailable, UnknownName
@@ -68,6 +68,16 @@ def best_device() -> torch.device:
     return torch.device("cpu")
 
 
+def check_encoder(name: str) -> None:
+    """Raise the error that loading would end with, as far as it can be seen without loading weights."""
+    if name in ENCODERS:
+        ENCODERS[name].locate()
+        return
+    with _explained(name):
+        _check_folder(Path(name))
+        AutoConfig.from_pretrained(name)
+
+
 def load_encoder(name: str, readout: Readout, *, device: torch.device | str | None = None) -> Encoder:
     """An encoder by the name of a bundled one, a Hugging Face id or a local folder."""
     source = str(ENCODERS[name].locate()) if name in ENCODERS else name
@@ -89,18 +99,28 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
 
 
 def _load_pretrained(name: str, source: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    folder = Path(source)
+    with _explained(name):
+        _check_folder(Path(source))
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        return tokenizer, AutoModel.from_pretrained(source, use_safetensors=True)
+
+
+def _check_folder(folder: Path) -> None:
     if folder.is_dir() and not any(folder.glob("*.safetensors")):
         raise EncoderUnavailable(
-            f"Folder {source!r} holds no weights: expected config.json, a tokeniser and *.safetensors, "
+            f"Folder {str(folder)!r} holds no weights: expected config.json, a tokeniser and *.safetensors, "
             f"found {sorted(path.name for path in folder.iterdir())[:8]}."
         )
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Load quietly, and turn transformers' errors into a sentence."""
     try:
         with _quiet_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(source)
-            return tokenizer, AutoModel.from_pretrained(source, use_safetensors=True)
+            yield
     except (OSError, ValueError, KeyError, SafetensorError) as error:
-        if not folder.exists() and "/" not in name and len(name.split("-")) == 1:
+        if not Path(name).exists() and "/" not in name and "-" not in name:
             raise UnknownName("encoder", name, [*ENCODERS, "a Hugging Face id", "a folder"]) from error
         reason = str(error).strip().splitlines()[0]
         raise EncoderUnavailable(

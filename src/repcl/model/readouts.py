@@ -1,7 +1,7 @@
 """Input kinds: how an example becomes tokens, and where its representation is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
@@ -15,7 +15,7 @@ from repcl.errors import InvalidData
 HEAD_START, HEAD_END, TAIL_START, TAIL_END = MARKERS = ("[E11]", "[E12]", "[E21]", "[E22]")
 
 
-class _Pieces(NamedTuple):
+class Pieces(NamedTuple):
     """Tokens of a text before special tokens are put around it."""
 
     ids: list[int]
@@ -31,11 +31,13 @@ class Readout(ABC):
     """Size of the representation, in hidden sizes of the encoder."""
     markers: ClassVar[tuple[str, ...]] = ()
     """Tokens that have to be added to the tokeniser."""
+    depths: ClassVar[tuple[float, ...]] = (1.0,)
+    """How deep in the encoder states are read, 0 for the embeddings and 1 for the last layer."""
     head_has_hidden_layer: ClassVar[bool] = True
     """Events are classified straight from the trigger's states, as in the authors' code."""
 
     @abstractmethod
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
         """Tokenise examples in one call, without the tokeniser's own special tokens."""
 
     def prepare(
@@ -67,10 +69,10 @@ class SentenceReadout(Readout):
 
     kind, width = "sentence", 1
 
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
         """The tokens of each text; truncation keeps its beginning."""
         for ids, _ in _tokenise([example.text for example in examples], tokenizer):
-            yield _Pieces(ids, spans=[], must_keep=[(0, 1)])
+            yield Pieces(ids, spans=[], must_keep=[(0, 1)])
 
 
 class RelationReadout(Readout):
@@ -78,7 +80,7 @@ class RelationReadout(Readout):
 
     kind, width, markers = "relation", 2, MARKERS
 
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
         """Tokens with four markers; a text is cut at the markers, so that no word can swallow one."""
         cuts = [_marker_places(example) for example in examples]
         segments = [
@@ -96,7 +98,7 @@ class RelationReadout(Readout):
             head, tail = found[HEAD_START], found[TAIL_START]
             markers = [(at, at + 1) for at in found.values()]
             entities = [(head, found[HEAD_END] + 1), (tail, found[TAIL_END] + 1)]
-            yield _Pieces(ids, spans=[(head, head + 1), (tail, tail + 1)], must_keep=[*markers, *entities])
+            yield Pieces(ids, spans=[(head, head + 1), (tail, tail + 1)], must_keep=[*markers, *entities])
 
 
 class EventReadout(Readout):
@@ -104,21 +106,9 @@ class EventReadout(Readout):
 
     kind, width, head_has_hidden_layer = "event", 1, False
 
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[_Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
         """Tokens of each text, with the span of those that touch the trigger."""
-        tokenised = _tokenise([example.text for example in examples], tokenizer)
-        for example, (ids, offsets) in zip(examples, tokenised, strict=True):
-            trigger = _marked(example, "trigger", example.trigger)
-            touching = [
-                at for at, (start, end) in enumerate(offsets) if start < trigger.end and end > trigger.start
-            ]
-            if not touching:
-                raise InvalidData(
-                    f"The tokeniser drops the trigger {example.text[trigger.start : trigger.end]!r} of "
-                    f"{example.text!r}; mark a word it knows."
-                )
-            span = (touching[0], touching[-1] + 1)
-            yield _Pieces(ids, spans=[span], must_keep=[span])
+        return marked_pieces(examples, tokenizer, ("trigger",))
 
 
 READOUTS: dict[InputKind, type[Readout]] = {
@@ -126,6 +116,28 @@ READOUTS: dict[InputKind, type[Readout]] = {
     "relation": RelationReadout,
     "event": EventReadout,
 }
+
+
+def marked_pieces(
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, marks: Sequence[str]
+) -> Iterator[Pieces]:
+    """Tokens of each text, with the spans of those that touch its marked stretches (`head`, ...)."""
+    tokenised = _tokenise([example.text for example in examples], tokenizer)
+    for example, (ids, offsets) in zip(examples, tokenised, strict=True):
+        spans = []
+        for name in marks:
+            mark = _marked(example, name, getattr(example, name))
+            touching = [
+                at for at, (start, end) in enumerate(offsets) if start < mark.end and end > mark.start
+            ]
+            if not touching:
+                raise InvalidData(
+                    f"The tokeniser drops the {name} {example.text[mark.start : mark.end]!r} of "
+                    f"{example.text!r}; mark a word it knows."
+                )
+            spans.append((touching[0], touching[-1] + 1))
+        first_tokens = [(start, start + 1) for start, _ in spans]
+        yield Pieces(ids, spans, must_keep=[*first_tokens, *spans])
 
 
 def _tokenise(
@@ -184,7 +196,7 @@ def _between(places: Sequence[tuple[int, str]], length: int) -> list[tuple[int, 
     return list(pairwise(bounds))
 
 
-def _shorten(pieces: _Pieces, room: int) -> _Pieces:
+def _shorten(pieces: Pieces, room: int) -> Pieces:
     """Keep the `room` tokens nearest to what must be kept, in their order."""
     rank = [
         next((place for place, (start, end) in enumerate(pieces.must_keep) if start <= at < end), None)
@@ -204,4 +216,4 @@ def _shorten(pieces: _Pieces, room: int) -> _Pieces:
     for start, end in pieces.spans:
         inside = [new_place[at] for at in range(start, end) if at in new_place]
         spans.append((inside[0], inside[-1] + 1))
-    return _Pieces([pieces.ids[at] for at in kept], spans, must_keep=[])
+    return Pieces([pieces.ids[at] for at in kept], spans, must_keep=[])

@@ -1,0 +1,137 @@
+import json
+import re
+
+import pytest
+
+CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu")
+
+
+def bench(repcl, data_file, encoder_folder, out, *more):
+    words = ("bench", "--benchmark", data_file, "--method", "fea", "--tasks", 2, "--encoder", encoder_folder)
+    return repcl(*words, "--out", out, *CHEAP, *more)
+
+
+def test_bench_on_a_users_file_prints_the_table_and_writes_result_and_report(
+    repcl, data_file, encoder_folder, tmp_path
+):
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")
+    assert output.code == 0, output.err
+    assert re.search(r"method.*T1.*T2.*accuracy.*forgetting", output.out)
+    assert (tmp_path / "runs/report.html").is_file()
+    result = json.loads((tmp_path / "runs/tickets/fea/seed-0/result.json").read_text())
+    assert result["benchmark"] == "tickets"
+    assert result["command"].startswith("repcl bench")
+
+
+def test_bench_again_does_not_run_again(repcl, data_file, encoder_folder, tmp_path):
+    bench(repcl, data_file, encoder_folder, tmp_path / "runs")
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")
+    assert output.code == 0
+    assert "task 1" not in output.out
+
+
+def test_bench_with_other_settings_in_the_same_folder_ends_with_2(repcl, data_file, encoder_folder, tmp_path):
+    bench(repcl, data_file, encoder_folder, tmp_path / "runs")
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--set", "batch_size=4")
+    assert output.code == 2
+    assert "use --fresh or another --out" in output.err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--method", "repcll"), "No method 'repcll'. Did you mean 'repcl'?"),
+        (("--benchmark", "hwu46"), "No benchmark 'hwu46'. Did you mean 'hwu64'?"),
+        (("--benchmark", "nowhere/tickets.csv"), "nowhere/tickets.csv"),
+        (("--set", "batchsize=3"), "No setting 'batchsize'. Did you mean 'batch_size'?"),
+        (("--set", "batch_size=0"), "batch_size = 0"),
+        (("--preset", "cpuu"), "No preset 'cpuu'. Did you mean 'cpu'?"),
+        (("--tasks", "9"), "9"),
+    ],
+)
+def test_bad_words_get_one_sentence_exit_code_2_and_nothing_is_written(
+    repcl, data_file, encoder_folder, tmp_path, words, sentence
+):
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", *words)
+    assert output.code == 2
+    assert sentence in output.err
+    assert "Traceback" not in output.err + output.out
+    assert not (tmp_path / "runs").exists()
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "empty"),
+        ("text,label\n", "no"),
+        ("message,label\na,b\n", "message"),
+        ("text,label\na,x\n,y\n", "row"),
+        ("text,label\na,x\nb,\n", "row"),
+        ("text,label\na,x\nb,x\nc,x\n", "class"),
+        ("text,label\na,x\nb,y\n", "test"),
+    ],
+    ids=[
+        "empty file",
+        "no rows",
+        "missing column",
+        "empty text",
+        "missing label",
+        "one class",
+        "nothing to test",
+    ],
+)
+def test_a_bad_data_file_gets_one_sentence_and_nothing_is_written(
+    repcl, encoder_folder, tmp_path, content, sentence
+):
+    path = write(tmp_path / "bad.csv", content)
+    output = bench(repcl, path, encoder_folder, tmp_path / "runs")
+    assert output.code == 2
+    assert sentence in output.err.lower()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_encoder_folder_without_weights_is_named(repcl, data_file, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    output = bench(repcl, data_file, empty, tmp_path / "runs")
+    assert output.code == 2
+    assert "holds no weights" in output.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_class_of_one_example_is_trained_and_reported_as_untested(
+    repcl, data_file, encoder_folder, tmp_path
+):
+    data_file.write_text(data_file.read_text() + "a rare boat,rare\n")
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")
+    assert output.code == 0, output.err
+    assert "rare" in output.out
+
+
+def test_a_text_of_100000_characters_is_shortened_with_one_note(repcl, data_file, encoder_folder, tmp_path):
+    data_file.write_text(data_file.read_text() + f"{'rain ' * 20000},weather\n")
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")
+    assert output.code == 0, output.err
+    assert output.out.count("shortened") == 1
+
+
+def test_list_methods_names_every_method(repcl):
+    output = repcl("list", "methods")
+    assert output.code == 0
+    assert "repcl" in output.out
+    assert "Song et al., 2023" in output.out
+
+
+def test_version_is_printed(repcl):
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", repcl("--version").out)
+
+
+def test_report_of_an_empty_folder_says_how_to_make_runs(repcl, tmp_path):
+    output = repcl("report", tmp_path)
+    assert output.code == 2
+    assert "No finished run in" in output.err
