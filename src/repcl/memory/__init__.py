@@ -3,6 +3,17 @@
 from repcl.memory.exemplars import ExemplarMemory
 from repcl.memory.prototypes import class_means
 from repcl.memory.queue import KeyQueue
+from repcl.memory.rows import KeptRows
 from repcl.memory.selection import nearest_to_centres, nearest_to_mean
+from repcl.memory.sums import ClassSums, Moments
 
-__all__ = ["ExemplarMemory", "KeyQueue", "class_means", "nearest_to_centres", "nearest_to_mean"]
+__all__ = [
+    "ClassSums",
+    "ExemplarMemory",
+    "KeptRows",
+    "KeyQueue",
+    "Moments",
+    "class_means",
+    "nearest_to_centres",
+    "nearest_to_mean",
+]

@@ -7,10 +7,17 @@ import torch
 
 from repcl.data import InputKind
 from repcl.errors import InvalidSetting, UnknownName
+from repcl.methods.aca import ACA
 from repcl.methods.base import Method, seeded
+from repcl.methods.crecl import CRECL
+from repcl.methods.crl import CRL
+from repcl.methods.emar import EMAR
 from repcl.methods.fea import FEA
 from repcl.methods.joint import Joint
+from repcl.methods.kcn import KCN
+from repcl.methods.kdrk import KDRK
 from repcl.methods.repcl import RepCL
+from repcl.methods.rp_cre import RPCRE
 from repcl.methods.sequential import Sequential
 from repcl.methods.settings import make_settings
 from repcl.model import Encoder, best_device, load_encoder
@@ -18,6 +25,13 @@ from repcl.model import Encoder, best_device, load_encoder
 METHODS: dict[str, type[Method]] = {
     "repcl": RepCL,
     "fea": FEA,
+    "emar": EMAR,
+    "rp_cre": RPCRE,
+    "crl": CRL,
+    "crecl": CRECL,
+    "kcn": KCN,
+    "kdrk": KDRK,
+    "aca": ACA,
     "sequential": Sequential,
     "joint": Joint,
 }

@@ -94,8 +94,11 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
         fresh = Encoder(_load_pretrained(name, source)[1], tokenizer, readout, name=name)
         return fresh.state_dict()
 
-    encoder = Encoder(backbone, tokenizer, readout, name=name, reload=reload)
-    return encoder.to(device or best_device())
+    place = torch.device(device) if device is not None else best_device()
+    if place.type == "cpu":
+        # With short texts plain attention trains about a tenth faster than the fused kernel on a CPU.
+        backbone.set_attn_implementation("eager")
+    return Encoder(backbone, tokenizer, readout, name=name, reload=reload).to(place)
 
 
 def _load_pretrained(name: str, source: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:

@@ -1,0 +1,110 @@
+"""Sums over all examples ever learned, in whole numbers.
+
+Features come as whole numbers (steps of a fixed grid), so every sum is exact: it is the same in whatever order
+examples and tasks come, what was added can be taken away without a trace, and two learners can be united.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+BLOCK = 512
+SMALL = torch.iinfo(torch.int32)
+
+
+class ClassSums(nn.Module):
+    """For each class the sum of its features and the number of its examples.
+
+    Args:
+        size: of a feature vector.
+    """
+
+    sums: Tensor  # (classes, size)
+    counts: Tensor  # (classes,)
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.register_buffer("sums", torch.zeros(0, size, dtype=torch.int64))
+        self.register_buffer("counts", torch.zeros(0, dtype=torch.int64))
+
+    def grow_to(self, classes: int) -> None:
+        """Make room for new classes at the end."""
+        missing = classes - len(self.counts)
+        if missing > 0:
+            self.sums = torch.cat([self.sums, self.sums.new_zeros(missing, self.size)])
+            self.counts = torch.cat([self.counts, self.counts.new_zeros(missing)])
+
+    def add(self, features: Tensor, labels: Tensor, *, sign: int = 1) -> None:
+        """Add examples, or with the sign -1 take them away.
+
+        Args:
+            features: (examples, size) whole numbers in float64.
+            labels: (examples,) classes.
+            sign: 1 or -1.
+        """
+        self.sums.index_add_(0, labels, features.long(), alpha=sign)
+        self.counts.index_add_(0, labels, torch.ones_like(labels), alpha=sign)
+
+    def drop_class(self, place: int) -> None:
+        """Remove the row of a class; the rows behind it move up."""
+        self.sums = torch.cat([self.sums[:place], self.sums[place + 1 :]])
+        self.counts = torch.cat([self.counts[:place], self.counts[place + 1 :]])
+
+    def absorb(self, other: "ClassSums", places: Sequence[int]) -> None:
+        """Add the sums of another learner, whose classes stand at `places` here."""
+        here = torch.tensor(places, dtype=torch.int64)
+        self.sums.index_add_(0, here, other.sums)
+        self.counts.index_add_(0, here, other.counts)
+
+    def means(self) -> Tensor:
+        """Mean feature of each class, (classes, size) in float64; zero for a class without examples."""
+        return self.sums.double() / self.counts.clamp(min=1)[:, None]
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        # half the bytes on disk as long as the numbers are small enough
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, value in self.named_buffers(recurse=False):
+            if value.numel() and SMALL.min <= int(value.min()) and int(value.max()) <= SMALL.max:
+                destination[prefix + name] = value.int()
+
+
+class Moments(ClassSums):
+    """Class sums, and the sum of products of all pairs of features, as the upper triangle of a matrix."""
+
+    products: Tensor  # (size · (size + 1) / 2,)
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.register_buffer("products", torch.zeros(size * (size + 1) // 2, dtype=torch.int64))
+
+    def add(self, features: Tensor, labels: Tensor, *, sign: int = 1) -> None:
+        """Add examples, or with the sign -1 take them away."""
+        super().add(features, labels, sign=sign)
+        square = features.new_zeros(self.size, self.size)
+        for start in range(0, self.size, BLOCK):  # the lower triangle is not needed
+            block = features[:, start : start + BLOCK]
+            square[start : start + BLOCK, start:] = block.T @ features[:, start:]
+        self.products += sign * square.flatten()[_upper_triangle(self.size)].long()
+
+    def absorb(self, other: ClassSums, places: Sequence[int]) -> None:
+        """Add the sums of another learner, whose classes stand at `places` here."""
+        super().absorb(other, places)
+        if isinstance(other, Moments):
+            self.products += other.products
+
+    def gram(self) -> Tensor:
+        """Sum of f fᵀ over all examples, (size, size) in float64."""
+        square = torch.zeros(self.size * self.size, dtype=torch.float64)
+        square[_upper_triangle(self.size)] = self.products.double()
+        upper = square.view(self.size, self.size)
+        return upper + upper.triu(1).T
+
+
+@cache
+def _upper_triangle(size: int) -> Tensor:
+    """Places of the upper triangle in a flattened (size, size) matrix."""
+    return torch.ones(size, size, dtype=torch.bool).triu().flatten().nonzero()[:, 0]

@@ -1,0 +1,148 @@
+"""Heads: shapes, growth, and where gradients go."""
+
+import pytest
+import torch
+from torch import nn
+
+from repcl.model import ClassifierHead, ContrastHead, GrowingLinear, TokenHead
+
+
+def classifier(*, has_hidden_layer: bool = True, dropout: float = 0.5) -> ClassifierHead:
+    return ClassifierHead(12, 8, has_hidden_layer=has_hidden_layer, dropout=dropout).eval()
+
+
+def test_a_new_classifier_has_no_classes() -> None:
+    assert classifier()(torch.randn(3, 12)).shape == (3, 0)
+
+
+def test_a_classifier_has_one_score_per_row() -> None:
+    head = classifier()
+    head.output.grow_to(5)
+    assert head(torch.randn(3, 12)).shape == (3, 5)
+
+
+def test_growing_keeps_old_rows_to_the_bit() -> None:
+    layer = GrowingLinear(8)
+    layer.grow_to(3)
+    old = layer.weight.detach().clone()
+    layer.grow_to(7)
+    assert layer.weight.shape == (7, 8)
+    assert torch.equal(layer.weight[:3], old)
+
+
+def test_growing_to_fewer_rows_changes_nothing() -> None:
+    layer = GrowingLinear(8)
+    layer.grow_to(3)
+    before = layer.weight
+    layer.grow_to(2)
+    assert layer.weight is before
+
+
+def test_new_rows_are_drawn_from_a_narrow_normal() -> None:
+    layer = GrowingLinear(100)
+    layer.grow_to(100)
+    assert layer.weight.std().item() == pytest.approx(0.02, abs=0.0006)  # four deviations
+    assert layer.weight.mean().item() == pytest.approx(0.0, abs=0.0008)
+
+
+def test_grown_rows_can_be_trained() -> None:
+    layer = GrowingLinear(8)
+    layer.grow_to(2)
+    layer.grow_to(3)
+    assert [parameter.shape for parameter in layer.parameters()] == [(3, 8)]
+    assert layer.weight.requires_grad
+
+
+def test_the_output_has_no_bias() -> None:
+    head = classifier(has_hidden_layer=False)
+    head.output.grow_to(4)
+    assert head(torch.zeros(1, 12)).tolist() == [[0.0, 0.0, 0.0, 0.0]]
+
+
+def test_an_event_head_has_no_hidden_layer() -> None:
+    head = classifier(has_hidden_layer=False)
+    representation = torch.randn(3, 12)
+    assert [name for name, _ in head.named_parameters()] == ["output.weight"]
+    assert torch.equal(head.features(representation), representation)
+
+
+def test_an_event_head_has_no_dropout() -> None:
+    head = classifier(has_hidden_layer=False).train()
+    representation = torch.randn(3, 12)
+    assert torch.equal(head.features(representation), representation)
+
+
+def test_the_hidden_layer_is_linear_gelu_layer_norm() -> None:
+    head = classifier()
+    linear, norm = head.hidden[1], head.hidden[3]
+    assert isinstance(linear, nn.Linear)
+    assert isinstance(norm, nn.LayerNorm)
+    representation = torch.randn(2, 12)
+    inner = representation @ linear.weight.T + linear.bias
+    inner = inner * (1 + torch.erf(inner / 2**0.5)) / 2  # the exact GELU
+    centred = inner - inner.mean(dim=1, keepdim=True)
+    expected = centred / (centred.square().mean(dim=1, keepdim=True) + 1e-5).sqrt()
+    torch.testing.assert_close(head.features(representation), expected)
+
+
+def test_dropout_stands_in_front_of_the_hidden_layer() -> None:
+    head = classifier().train()
+    seen: list[torch.Tensor] = []
+    head.hidden[1].register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
+    head.features(torch.ones(50, 12))
+    assert set(seen[0].unique().tolist()) == {0.0, 2.0}  # dropped, or scaled by 1 / (1 - 0.5)
+
+
+def test_new_layers_start_as_those_of_bert_do() -> None:
+    linear = ClassifierHead(100, 100, has_hidden_layer=True, dropout=0.0).hidden[1]
+    assert isinstance(linear, nn.Linear)
+    assert linear.weight.std().item() == pytest.approx(0.02, abs=0.0006)
+    assert linear.bias.tolist() == [0.0] * 100
+
+
+def test_keys_and_anchors_have_the_same_width() -> None:
+    head = ContrastHead(12, 8)
+    representation = torch.randn(3, 12)
+    assert head.projection(representation).shape == head(representation).shape == (3, 8)
+
+
+def test_anchors_are_predictions_made_from_projections() -> None:
+    head = ContrastHead(12, 8).eval()
+    representation = torch.randn(3, 12)
+    anchors = head(representation)
+    assert torch.equal(anchors, head.prediction(head.projection(representation)))
+    assert anchors.abs().max() < 1  # tanh
+
+
+def token_scores(help_size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor]:
+    states = torch.randn(5, 8, requires_grad=True)
+    help_ = torch.randn(5, help_size, requires_grad=True) if help_size else None
+    embeddings = torch.randn(20, 8, requires_grad=True)
+    return TokenHead(8, help_size, 20)(states, help_, embeddings), states, help_, embeddings
+
+
+def test_token_scores_cover_the_vocabulary() -> None:
+    assert token_scores(help_size=12)[0].shape == (5, 20)
+
+
+def test_token_gradients_reach_states_help_and_embeddings() -> None:
+    scores, states, help_, embeddings = token_scores(help_size=12)
+    scores.square().sum().backward()
+    for part in (states, help_, embeddings):
+        assert part is not None
+        assert part.grad is not None
+        assert part.grad.abs().sum() > 0
+
+
+def test_tokens_can_be_predicted_without_help() -> None:
+    assert token_scores(help_size=0)[0].shape == (5, 20)
+
+
+def test_nothing_masked_gives_no_scores() -> None:
+    head = TokenHead(8, 12, 20)
+    assert head(torch.empty(0, 8), torch.empty(0, 12), torch.randn(20, 8)).shape == (0, 20)
+
+
+def test_a_token_head_does_not_own_the_embeddings_it_is_tied_to() -> None:
+    names = [name for name, _ in TokenHead(8, 12, 20).named_parameters()]
+    assert {name.split(".")[0] for name in names} == {"bias", "transform"}

@@ -1,0 +1,312 @@
+"""The only optimisation loop, and its optimiser."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from repcl.model import ClassifierHead
+from repcl.training import LossTerms, Observer, StageSettings, run_stage
+from repcl.training import stage as stage_module
+from repcl.training.optimiser import build_optimiser, build_warmup
+from tests.conftest import tiny_encoder
+
+SETTINGS = StageSettings(epochs=1, learning_rate=0.1, head_learning_rate=0.5)
+
+
+class Recorder(Observer):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+        self.terms: list[Mapping[str, Tensor]] = []
+
+    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+        self.heard.append(("begins", name, epochs, steps_per_epoch))
+
+    def step_ends(self, terms: Mapping[str, Tensor]) -> None:
+        self.heard.append("step")
+        self.terms.append(terms)
+
+    def stage_ends(self, name: str) -> None:
+        self.heard.append(("ends", name))
+
+
+class ToyLearner(nn.Module):
+    """An encoder and a head of one number each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Linear(1, 1, bias=False)
+        self.head = nn.Linear(1, 1, bias=False)
+        self.observer = Recorder()
+        with torch.no_grad():
+            self.encoder.weight.fill_(1.0)
+            self.head.weight.fill_(1.0)
+
+    def loss(self, batch: float) -> LossTerms:
+        return {"loss": batch * (self.encoder.weight + self.head.weight).sum()}
+
+
+class Optimisers:
+    """Keeps every optimiser that a stage builds, with the size of its state when it was new."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.built: list[torch.optim.AdamW] = []
+        self.sizes_when_new: list[int] = []
+        monkeypatch.setattr(stage_module, "build_optimiser", self.build)
+
+    def build(self, *arguments: object) -> torch.optim.AdamW:
+        optimiser = build_optimiser(*arguments)  # type: ignore[arg-type]
+        self.built.append(optimiser)
+        self.sizes_when_new.append(len(optimiser.state))
+        return optimiser
+
+
+def plain_descent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps as long as the gradient, so that a test can read the gradient off the weights."""
+    monkeypatch.setattr(
+        stage_module,
+        "build_optimiser",
+        lambda encoder, others, settings: torch.optim.SGD(
+            [parameter for part in (encoder, *others) for parameter in part.parameters()], lr=1.0
+        ),
+    )
+
+
+# ---- the optimiser ---------------------------------------------------------------------------------
+
+
+def test_the_rate_warms_up_from_zero_over_two_epochs() -> None:
+    optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    warmup = build_warmup(optimiser, 2 * 100)
+    rates = []
+    for _ in range(300):
+        rates.append(optimiser.param_groups[0]["lr"])
+        optimiser.step()
+        warmup.step()
+    assert [rates[step] for step in (0, 100, 199, 200, 299)] == [0.0, 0.5, 0.995, 1.0, 1.0]
+
+
+def test_without_warm_up_the_first_step_has_the_full_rate() -> None:
+    optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    build_warmup(optimiser, 0)
+    assert optimiser.param_groups[0]["lr"] == 1.0
+
+
+def test_a_stage_counts_its_warm_up_in_its_own_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_descent(monkeypatch)
+    learner = ToyLearner()
+    weights = []
+
+    def losses(batch: float) -> LossTerms:
+        weights.append(learner.head.weight.item())
+        return learner.loss(batch)
+
+    settings = StageSettings(epochs=2, learning_rate=1.0, head_learning_rate=1.0, warmup_epochs=1.0)
+    run_stage(learner, "s", [1.0, 1.0], losses, settings)
+    steps = [
+        before - after
+        for before, after in zip(weights, [*weights[1:], learner.head.weight.item()], strict=True)
+    ]
+    assert steps == [0.0, 0.5, 1.0, 1.0]
+
+
+def group_of(optimiser: torch.optim.Optimizer) -> dict[int, tuple[float, float]]:
+    """(rate, decay) by parameter."""
+    return {
+        id(parameter): (group["lr"], group["weight_decay"])
+        for group in optimiser.param_groups
+        for parameter in group["params"]
+    }
+
+
+def test_parameters_fall_into_four_groups_by_rate_and_decay() -> None:
+    encoder = tiny_encoder("relation")
+    head = ClassifierHead(64, 32, has_hidden_layer=True, dropout=0.0)
+    head.output.grow_to(3)
+    settings = StageSettings(epochs=1, learning_rate=1e-5, head_learning_rate=1e-3, weight_decay=0.01)
+    optimiser = build_optimiser(encoder, [head], settings)
+    groups = group_of(optimiser)
+    assert sorted(set(groups.values())) == [(1e-5, 0.0), (1e-5, 0.01), (1e-3, 0.0), (1e-3, 0.01)]
+    for name, parameter in encoder.named_parameters():
+        is_decayed = "bias" not in name and "LayerNorm.weight" not in name
+        assert groups[id(parameter)] == (1e-5, 0.01 if is_decayed else 0.0), name
+    for name, parameter in head.named_parameters():
+        assert groups[id(parameter)] == (1e-3, 0.0 if name.endswith("bias") else 0.01), name
+
+
+def test_the_layer_norm_of_a_head_is_decayed() -> None:
+    head = ClassifierHead(4, 4, has_hidden_layer=True, dropout=0.0)
+    groups = group_of(build_optimiser(nn.Linear(1, 1), [head], SETTINGS))
+    norm = head.hidden[3]
+    assert groups[id(norm.weight)] == (0.5, 0.01)
+
+
+def test_every_parameter_is_in_one_group_only() -> None:
+    encoder = tiny_encoder()
+    head = ClassifierHead(32, 32, has_hidden_layer=True, dropout=0.0)
+    optimiser = build_optimiser(encoder, [head], SETTINGS)
+    held = [id(parameter) for group in optimiser.param_groups for parameter in group["params"]]
+    assert sorted(held) == sorted(map(id, [*encoder.parameters(), *head.parameters()]))
+
+
+def test_frozen_parameters_are_left_out() -> None:
+    frozen = nn.Linear(2, 2).requires_grad_(False)
+    optimiser = build_optimiser(nn.Linear(1, 1), [frozen], SETTINGS)
+    assert not group_of(optimiser).keys() & set(map(id, frozen.parameters()))
+
+
+def test_an_encoder_that_is_frozen_altogether_is_no_trouble() -> None:
+    optimiser = build_optimiser(nn.Linear(1, 1).requires_grad_(False), [nn.Linear(1, 1)], SETTINGS)
+    assert {group["lr"] for group in optimiser.param_groups} == {0.5}
+
+
+def test_each_stage_has_a_fresh_optimiser(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimisers = Optimisers(monkeypatch)
+    learner = ToyLearner()
+    for name in ("first", "second"):
+        run_stage(learner, name, [1.0, 1.0], learner.loss, SETTINGS)
+    first, second = optimisers.built
+    assert first is not second
+    assert optimisers.sizes_when_new == [0, 0]
+    assert {int(state["step"]) for state in second.state.values()} == {2}
+
+
+# ---- the loop --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scale", "expected"), [(100.0, 2.0), (1.0, 2**0.5)])
+def test_gradients_are_clipped_to_their_global_norm(
+    scale: float, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_descent(monkeypatch)
+    learner = ToyLearner()
+    settings = StageSettings(epochs=1, learning_rate=1.0, head_learning_rate=1.0, clip_norm=2.0)
+    run_stage(learner, "s", [scale], learner.loss, settings)
+    moved = torch.tensor([1 - learner.encoder.weight.item(), 1 - learner.head.weight.item()])
+    assert moved.norm().item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_gradients_do_not_pile_up_from_step_to_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_descent(monkeypatch)
+    learner = ToyLearner()
+    run_stage(learner, "s", [1.0, 1.0, 1.0], learner.loss, SETTINGS)
+    assert learner.head.weight.item() == pytest.approx(1 - 3)
+
+
+def test_the_terms_of_a_batch_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_descent(monkeypatch)
+    learner = ToyLearner()
+
+    def losses(batch: float) -> LossTerms:
+        return {"one": learner.head.weight.sum(), "two": 3 * learner.head.weight.sum()}
+
+    run_stage(learner, "s", [1.0], losses, SETTINGS)
+    assert learner.head.weight.item() == pytest.approx(1 - 4)
+
+
+def test_backward_runs_on_each_group_before_the_next_is_asked_for() -> None:
+    learner = ToyLearner()
+    gradients_when_asked = []
+
+    def losses(batch: float) -> Iterator[LossTerms]:
+        for factor in (1.0, 2.0, 4.0):
+            gradient = learner.head.weight.grad
+            gradients_when_asked.append(0.0 if gradient is None else gradient.item())
+            yield {f"times {factor}": factor * learner.head.weight.sum()}
+
+    run_stage(learner, "s", [1.0], losses, SETTINGS)
+    assert gradients_when_asked == [0.0, 1.0, 3.0]
+
+
+def test_groups_of_a_batch_make_one_step_with_all_their_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_descent(monkeypatch)
+    learner = ToyLearner()
+
+    def losses(batch: float) -> Iterator[LossTerms]:
+        yield {"first": 1.0 * learner.head.weight.sum()}
+        yield {"second": 2.0 * learner.head.weight.sum()}
+
+    run_stage(learner, "s", [1.0], losses, SETTINGS)
+    assert learner.head.weight.item() == pytest.approx(1 - 3)
+    assert learner.observer.heard.count("step") == 1
+    assert list(learner.observer.terms[0]) == ["first", "second"]
+
+
+def test_parts_that_live_for_one_stage_are_trained() -> None:
+    learner, extra = ToyLearner(), nn.Linear(1, 1)
+    before = extra.weight.item()
+    run_stage(learner, "s", [1.0], lambda batch: {"loss": extra.weight.sum()}, SETTINGS, also_train=[extra])
+    assert before - extra.weight.item() == pytest.approx(
+        0.5, abs=0.01
+    )  # one step of AdamW at the heads' rate
+
+
+def test_encoder_and_head_learn_at_their_own_rates() -> None:
+    learner = ToyLearner()
+    settings = StageSettings(epochs=1, learning_rate=0.1, head_learning_rate=0.5, weight_decay=0.0)
+    run_stage(learner, "s", [1.0], learner.loss, settings)
+    assert learner.encoder.weight.item() == pytest.approx(1 - 0.1)
+    assert learner.head.weight.item() == pytest.approx(1 - 0.5)
+
+
+def test_the_observer_hears_of_every_step() -> None:
+    learner = ToyLearner()
+    settings = StageSettings(epochs=2, learning_rate=0.1, head_learning_rate=0.1)
+    run_stage(learner, "initial learning", [1.0, 1.0, 1.0], learner.loss, settings)
+    assert learner.observer.heard == [
+        ("begins", "initial learning", 2, 3),
+        *["step"] * 6,
+        ("ends", "initial learning"),
+    ]
+
+
+def test_the_observer_gets_values_without_their_graphs() -> None:
+    learner = ToyLearner()
+    run_stage(learner, "s", [3.0], learner.loss, SETTINGS)
+    (terms,) = learner.observer.terms
+    assert {name: term.item() for name, term in terms.items()} == {"loss": 6.0}
+    assert not terms["loss"].requires_grad
+
+
+def test_dropout_is_on_during_a_stage_and_off_after_it() -> None:
+    learner = ToyLearner().eval()
+    during = []
+
+    def losses(batch: float) -> LossTerms:
+        during.append((learner.training, learner.encoder.training, learner.head.training))
+        return learner.loss(batch)
+
+    run_stage(learner, "s", [1.0], losses, SETTINGS)
+    assert during == [(True, True, True)]
+    assert (learner.training, learner.encoder.training, learner.head.training) == (False, False, False)
+
+
+def test_no_gradients_are_left_behind() -> None:
+    learner = ToyLearner()
+    run_stage(learner, "s", [1.0], learner.loss, SETTINGS)
+    assert all(parameter.grad is None for parameter in learner.parameters())
+
+
+def test_a_stage_without_batches_changes_nothing() -> None:
+    learner = ToyLearner()
+    run_stage(learner, "replay", [], learner.loss, SETTINGS)
+    assert (learner.encoder.weight.item(), learner.head.weight.item()) == (1.0, 1.0)
+
+
+def test_a_term_that_cannot_be_differentiated_is_reported_and_does_no_harm() -> None:
+    learner = ToyLearner()
+    run_stage(learner, "s", [1.0], lambda batch: {"constant": torch.tensor(2.0)}, SETTINGS)
+    assert learner.observer.terms[0]["constant"].item() == 2.0
+    assert learner.head.weight.item() == 1.0
+
+
+def test_a_stage_without_steps_of_its_own_is_told_to_the_observer() -> None:
+    recorder = Recorder()
+    with recorder.stage("memory update"):
+        recorder.heard.append("inside")
+    assert recorder.heard == [
+        ("begins", "memory update", 1, 1), "inside", ("ends", "memory update"),
+    ]  # fmt: skip
