@@ -4,45 +4,150 @@ import hashlib
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from repcl.data import Example, collate
+from repcl.data import Example, Span, TokenisedExample
+from repcl.data.batches import collate
+from repcl.errors import ResultMismatch
 from repcl.model.encoder import Encoder
 
 BATCH = 64
+# With fewer rows the matrix library may choose another kernel, and with it other last bits.
 FEWEST_ROWS = 4
-LARGEST_MEMORY = 1 << 29
-CACHE_VARIABLE = "REPCL_EMBEDDINGS"
+LARGEST_CACHE = 1 << 29
 
-_of_encoder: "WeakKeyDictionary[Encoder, Embeddings]" = WeakKeyDictionary()
+Question = tuple[str, Span | None, Span | None, Span | None]
 
 
-class Embeddings:
-    """The representations of a frozen encoder, kept in memory and, if a folder is given, on disk.
+class Embedder:
+    """The representations of a frozen encoder, kept in memory and, when a folder is given, on disk.
 
-    Texts are encoded in batches of equal length, without padding, so a text's representation does not depend
-    on the texts beside it: whether it came from the cache makes no difference to any bit.
+    Texts are encoded in batches of one length, without padding, so that a representation does not depend on
+    the texts beside it: whether it came from a cache makes no difference to any bit.
 
     Args:
-        encoder: whose weights never change.
-        folder: where representations are kept between runs.
+        encoder: whose weights do not change any more.
+        folder: keeps representations between runs; default `REPCL_EMBEDDINGS`, else nothing goes to disk.
     """
 
     def __init__(self, encoder: Encoder, folder: Path | None = None) -> None:
         self.encoder = encoder
-        self.kept: dict[str, Tensor] = {}
-        self.store = EmbeddingStore(folder, encoder) if folder else None
+        chosen = folder or os.environ.get("REPCL_EMBEDDINGS")
+        self.folder = Path(chosen) if chosen else None
+        self._kept: dict[Question, Tensor] = {}
 
-    @classmethod
-    def of(cls, encoder: Encoder) -> "Embeddings":
-        """The one cache of an encoder; `REPCL_EMBEDDINGS` names the folder for disk."""
-        if encoder not in _of_encoder:
-            folder = os.environ.get(CACHE_VARIABLE)
-            _of_encoder[encoder] = cls(encoder, Path(folder) if folder else None)
-        return _of_encoder[encoder]
+    def __call__(self, examples: Sequence[Example]) -> Tensor:
+        """Representations of the examples, (examples, representation_size), on the CPU."""
+        size = self.encoder.representation_size
+        questions = [_question(example) for example in examples]
+        missing = {
+            question: example
+            for question, example in zip(questions, examples, strict=True)
+            if question not in self._kept
+        }
+        if missing:
+            self._kept.update(self._find(missing))
+        found = torch.stack([self._kept[question] for question in questions]) if questions else None
+        while len(self._kept) * size * 4 > LARGEST_CACHE:
+            del self._kept[next(iter(self._kept))]
+        return found if found is not None else torch.empty(0, size)
+
+    def _find(self, missing: Mapping[Question, Example]) -> dict[Question, Tensor]:
+        if self.folder is None:
+            return dict(zip(missing, self._encode(list(missing.values())), strict=True))
+        store = EmbeddingStore(self.folder, self.encoder)
+        found = store.read(list(missing))
+        left = {question: example for question, example in missing.items() if question not in found}
+        encoded = dict(zip(left, self._encode(list(left.values())), strict=True))
+        store.write(encoded)
+        return found | encoded
+
+    @torch.no_grad()
+    def _encode(self, examples: Sequence[Example]) -> Tensor:
+        encoder = self.encoder.eval()
+        rows = encoder.tokenise(examples)
+        found = torch.empty(len(rows), encoder.representation_size)
+        for numbers in _equal_lengths(rows):
+            filled = [*numbers, *numbers[:1] * (FEWEST_ROWS - len(numbers))]
+            batch = collate(
+                [rows[number] for number in filled],
+                [0] * len(filled),
+                filled,
+                pad_id=int(encoder.tokenizer.pad_token_id),
+                device=encoder.device,
+            )
+            found[numbers] = encoder.represent(batch)[: len(numbers)].float().cpu()
+        return found
+
+
+class EmbeddingStore:
+    """Representations in one file, by what the encoder's weights are and what was asked."""
+
+    def __init__(self, folder: Path, encoder: Encoder) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "embeddings.sqlite"
+        self.size = encoder.representation_size
+        self.encoder = fingerprint(encoder)
+
+    def read(self, questions: Sequence[Question]) -> dict[Question, Tensor]:
+        """Those of the questions that have been answered before."""
+        found = {}
+        for question, row in zip(questions, self._rows(questions), strict=True):
+            if row is not None and len(row) == 4 * self.size:
+                found[question] = torch.from_numpy(np.frombuffer(row, dtype="<f4").copy())
+        return found
+
+    def write(self, answers: Mapping[Question, Tensor]) -> None:
+        """Keep answers for later runs."""
+        rows = [(self._key(question), row.numpy().tobytes()) for question, row in answers.items()]
+        with closing(self._open()) as database, database:
+            database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", rows)
+
+    def _rows(self, questions: Sequence[Question]) -> Iterator[bytes | None]:
+        with closing(self._open()) as database:
+            for question in questions:
+                row = database.execute("SELECT row FROM embeddings WHERE key = ?", [self._key(question)])
+                yield next(row, (None,))[0]
+
+    def _key(self, question: Question) -> bytes:
+        return hashlib.sha256(f"{self.encoder} {question!r}".encode()).digest()
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            database = sqlite3.connect(self.path, timeout=60)
+            database.execute("CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, row BLOB)")
+        except sqlite3.DatabaseError as error:
+            raise ResultMismatch(
+                f"Expected stored embeddings in {self.path}, found a file that cannot be used ({error}); "
+                "delete it, or unset REPCL_EMBEDDINGS."
+            ) from error
+        return database
+
+
+def _question(example: Example) -> Question:
+    return example.text, example.head, example.tail, example.trigger
+
+
+def _equal_lengths(rows: Sequence[TokenisedExample]) -> Iterator[list[int]]:
+    """Batches of row numbers, each of one length, the short texts first."""
+    by_length = defaultdict(list)
+    for number, row in enumerate(rows):
+        by_length[len(row.ids)].append(number)
+    for _, numbers in sorted(by_length.items()):
+        for at in range(0, len(numbers), BATCH):
+            yield numbers[at : at + BATCH]
+
+
+def fingerprint(encoder: Encoder) -> str:
+    """A hash of the weights and of how they are read."""
+    digest = hashlib.sha256(type(encoder.readout).__name__.encode())
+    for name, tensor in encoder.state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().numpy())
+    return digest.hexdigest()

@@ -13,6 +13,7 @@ from repcl.data import Batch, Example, TokenisedExample
 from repcl.model.readouts import Readout
 
 LONGEST = 512
+REMEMBERED = 200_000
 
 
 class Encoder(nn.Module):
@@ -75,7 +76,9 @@ class Encoder(nn.Module):
         return _word_embeddings(self.backbone)
 
     def tokenise(self, examples: Sequence[Example]) -> list[TokenisedExample]:
-        """Token ids and spans of the examples; each example is tokenised once in the encoder's life."""
+        """Token ids and spans of the examples; recent examples are not tokenised again."""
+        if len(self._tokenised) > REMEMBERED:
+            self._tokenised.clear()  # a server must not keep every text it was ever asked about
         fresh = [example for example in dict.fromkeys(examples) if example not in self._tokenised]
         rows, shortened = self.readout.prepare(fresh, self.tokenizer, max_length=self.max_length)
         if shortened:

@@ -1,0 +1,48 @@
+"""Ridge regression from its sufficient statistics, and the choice of the ridge without held-out examples."""
+
+import torch
+from torch import Tensor
+
+RIDGES = torch.logspace(-1, 4, 21, dtype=torch.float64)
+LARGEST_SPECTRUM = 750
+
+
+def ridge_weights(gram: Tensor, targets: Tensor, ridge: float) -> Tensor:
+    """The solution B of (G + λI) B = Q by Cholesky, (features, classes).
+
+    Args:
+        gram: G = HᵀH, (features, features) in float64.
+        targets: Q = HᵀY, (features, classes) in float64.
+        ridge: λ.
+    """
+    shifted = gram.clone()
+    shifted.diagonal().add_(ridge)
+    return torch.cholesky_solve(targets, torch.linalg.cholesky(shifted))
+
+
+def choose_ridge(gram: Tensor, targets: Tensor, examples: float) -> float:
+    """The ridge that generalised cross-validation prefers (Golub et al., 1979).
+
+    It needs G, Q and the number of examples only, so it does not depend on their order. The spectrum of a
+    large G would cost seconds; random features are exchangeable, so that of the first 750 stands for it. Its
+    λ is taken as it is, though eigenvalues grow with the number of features: the highest score wants less
+    shrinkage than squared error does.
+
+    Args:
+        gram: G = HᵀH, (features, features) in float64.
+        targets: Q = HᵀY, (features, classes) in float64, for targets of one 1 an example.
+        examples: how many there are.
+    """
+    size = min(len(gram), LARGEST_SPECTRUM)
+    eigenvalues, vectors = torch.linalg.eigh(gram[:size, :size])
+    is_used = eigenvalues > eigenvalues[-1].clamp(min=1e-12) * 1e-12
+    spectrum = eigenvalues[is_used]
+    explained = ((vectors.T[is_used] @ targets[:size]) ** 2).sum(dim=1) / spectrum  # of Σy², per direction
+    ridges = RIDGES[:, None]
+    unreachable = (examples - explained.sum()).clamp(min=0.0)
+    residual = unreachable + (explained * (ridges / (spectrum + ridges)) ** 2).sum(dim=1)
+    freedom = examples - (spectrum / (spectrum + ridges)).sum(dim=1)
+    criterion = residual / freedom.clamp(min=1e-12) ** 2
+    # where it is flat, as for a single example, rounding must not decide
+    is_best = criterion <= criterion.min() * (1 + 1e-9)
+    return float(RIDGES[is_best].max())
