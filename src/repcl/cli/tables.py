@@ -19,12 +19,14 @@ def make_console() -> Console:
 
 
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table; numbers stand at the right, the first column at the left."""
+    """A plain table; columns of numbers stand at the right, columns of words at the left."""
+    lines = [list(row) for row in rows]
     table = Table(title=title, title_justify="left", title_style="bold")
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
+        are_numbers = place > 0 and all(_is_number(line[place]) for line in lines)
+        table.add_column(column, justify="right" if are_numbers else "left", no_wrap=True)
+    for line in lines:
+        table.add_row(*line)
     console.print(table)
 
 
@@ -52,6 +54,10 @@ def percent(values: Sequence[float | None]) -> str:
     summary = summarise([100 * value for value in present])
     spread = f" ± {summary.sd:.1f}" if summary.sd is not None else ""
     return f"{summary.mean:.1f}{spread}"
+
+
+def _is_number(cell: str) -> bool:
+    return cell[:1].isdigit() or cell[:1] in ("-", "–", "−", "")
 
 
 def _cells(results: Sequence[Result]) -> list[str]:

@@ -25,6 +25,7 @@ class Joint(Method):
     keeps_everything = True
     settings: JointSettings
     paper = "upper bound"
+    extra_memory = "all training texts"
 
     def learn_task(self, task: Task) -> None:
         """Store the task; at the end of the stream train on all that was stored."""
