@@ -146,7 +146,10 @@ def learned_mixed(name: str, kind: InputKind) -> tuple[Method, bool]:
 
 
 class Seen:
-    """Token ids of every text that a method's encoder is shown, and of those it can learn from."""
+    """The words of every text that a method's encoder is shown, and of those it can learn from.
+
+    Words are compared without order and special tokens: IDBR cuts a text in two and swaps the halves.
+    """
 
     def __init__(self, method: Method) -> None:
         self.shown: set[tuple[int, ...]] = set()
@@ -156,16 +159,17 @@ class Seen:
 
     def look(self, encoder: Encoder, inputs: tuple[Batch, ...]) -> None:
         batch = inputs[0]
-        rows = {
-            tuple(ids[: int(mask.sum())].tolist()) for ids, mask in zip(batch.ids, batch.mask, strict=True)
-        }
+        rows = {self.words(ids.tolist()) for ids in batch.ids}
         self.shown |= rows
         if torch.is_grad_enabled():
             self.trained |= rows
 
+    def words(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(sorted(token for token in ids if token not in self.method.encoder.special_ids))
+
     def holds(self, examples: list[Example]) -> bool:
         """Whether all examples were trained on (where the encoder is frozen: were shown)."""
-        expected = {row.ids for row in self.method.encoder.tokenise(examples)}
+        expected = {self.words(row.ids) for row in self.method.encoder.tokenise(examples)}
         return expected <= (self.trained or self.shown)
 
 

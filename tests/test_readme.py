@@ -3,11 +3,13 @@
 import re
 import shlex
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 from typer.main import get_command
 
 from repcl.cli import app
+from repcl.experiments import read_result
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -39,3 +41,17 @@ def test_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^    make ([a-z-]+)", README, flags=re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
+
+
+def test_the_demo_table_of_the_readme_is_made_from_the_stored_results():
+    for method in ("repcl", "fea", "sequential", "joint"):
+        results = [
+            read_result(path) for path in sorted((ROOT / "results/demo" / method).glob("*/result.json"))
+        ]
+        assert len(results) == 3
+        row = next(line for line in README.splitlines() if line.startswith(f"| `{method}` |"))
+        final = [100 * result.final_accuracy for result in results]
+        assert f"| {mean(final):.1f} ± {stdev(final):.1f} |" in row
+        after = [[result.accuracy_after_task[task] for result in results] for task in range(10)]
+        cells = ["–" if None in values else f"{100 * mean(values):.1f}" for values in after]
+        assert row.startswith(f"| `{method}` | {' | '.join(cells)} |")

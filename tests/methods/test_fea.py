@@ -52,7 +52,12 @@ def texts_of_stages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[tup
     stages: list[tuple[str, list[tuple[int, ...]]]] = []
 
     def spied(
-        learner: FEA, name: str, batches: Any, losses: Callable[[Batch], LossTerms], settings: Any
+        learner: FEA,
+        name: str,
+        batches: Any,
+        losses: Callable[[Batch], LossTerms],
+        settings: Any,
+        **more: Any,
     ) -> None:
         texts: list[tuple[int, ...]] = []
 
@@ -64,7 +69,7 @@ def texts_of_stages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[tup
             return losses(batch)
 
         stages.append((name, texts))
-        run_stage(learner, name, batches, spied_losses, settings)
+        run_stage(learner, name, batches, spied_losses, settings, **more)
 
     monkeypatch.setattr(fea_module, "run_stage", spied)
     return stages

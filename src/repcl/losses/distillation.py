@@ -38,6 +38,11 @@ def feature_distillation(features: Tensor, target_features: Tensor) -> Tensor:
     return _mean(1.0 - functional.cosine_similarity(features, target_features, dim=-1))
 
 
+def squared_distance(features: Tensor, target_features: Tensor) -> Tensor:
+    """Squared Euclidean distance of each feature to its target, both (batch, dim)."""
+    return _mean((features - target_features).square().sum(dim=-1))
+
+
 def _mean(losses: Tensor) -> Tensor:
     # the built-in mean over no row at all is NaN
     return losses.sum() / max(losses.numel(), 1)

@@ -47,11 +47,10 @@ class KeptRows(nn.Module):
         is_left[list(numbers)] = False
         self.rows, self.labels = self.rows[is_left], self.labels[is_left]
 
-    def drop_class(self, place: int) -> None:
-        """Forget a class; the classes behind it move up."""
-        is_left = self.labels != place
-        self.rows, self.labels = self.rows[is_left], self.labels[is_left]
-        self.labels = self.labels - (self.labels > place).int()
+    def regroup(self, places: Tensor) -> None:
+        """Move the rows of each class to the class at its new place, or forget them where it is -1."""
+        moved = places[self.labels.long()].int()
+        self.rows, self.labels = self.rows[moved >= 0], moved[moved >= 0]
 
     def absorb(self, other: "KeptRows", places: Sequence[int]) -> None:
         """Keep the rows of another learner, whose classes stand at `places` here."""

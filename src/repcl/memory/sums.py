@@ -1,7 +1,7 @@
 """Sums over all examples ever learned, in whole numbers.
 
-Features come as whole numbers (steps of a fixed grid), so every sum is exact: it is the same in whatever order
-examples and tasks come, what was added can be taken away without a trace, and two learners can be united.
+Features come as whole numbers (steps of a fixed grid), so every sum is exact: the same in any order of
+examples and tasks. What was added can be taken away without a trace, and two learners can be united.
 """
 
 from collections.abc import Sequence
@@ -49,16 +49,23 @@ class ClassSums(nn.Module):
         self.sums.index_add_(0, labels, features.long(), alpha=sign)
         self.counts.index_add_(0, labels, torch.ones_like(labels), alpha=sign)
 
-    def drop_class(self, place: int) -> None:
-        """Remove the row of a class; the rows behind it move up."""
-        self.sums = torch.cat([self.sums[:place], self.sums[place + 1 :]])
-        self.counts = torch.cat([self.counts[:place], self.counts[place + 1 :]])
-
     def absorb(self, other: "ClassSums", places: Sequence[int]) -> None:
         """Add the sums of another learner, whose classes stand at `places` here."""
         here = torch.tensor(places, dtype=torch.int64)
         self.sums.index_add_(0, here, other.sums)
         self.counts.index_add_(0, here, other.counts)
+
+    def regroup(self, places: Tensor, classes: int) -> None:
+        """Move each class to a new place, or out; classes that meet become one.
+
+        Args:
+            places: (old classes,) where each goes, -1 for nowhere.
+            classes: how many there are afterwards.
+        """
+        kept = places >= 0
+        empty_sums, empty_counts = self.sums.new_zeros(classes, self.size), self.counts.new_zeros(classes)
+        self.sums = empty_sums.index_add(0, places[kept], self.sums[kept])
+        self.counts = empty_counts.index_add(0, places[kept], self.counts[kept])
 
     def means(self) -> Tensor:
         """Mean feature of each class, (classes, size) in float64; zero for a class without examples."""

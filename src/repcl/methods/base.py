@@ -12,11 +12,13 @@ from torch.nn.functional import cross_entropy
 from repcl.data import Batch, Batches, Example, InputKind, Task
 from repcl.errors import InvalidData
 from repcl.memory import ExemplarMemory, nearest_to_centres
+from repcl.methods.regroup import regroup_memory, regroup_rows
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
 from repcl.model import READOUTS, ClassifierHead, Encoder, Readout
 from repcl.training import LossTerms, Observer
 
 EVALUATION_BATCH = 64
+BEFORE_THE_FIRST_TASK = 2**32 - 1  # the step of `seeded` at which first weights are drawn
 
 
 class Method(nn.Module):
@@ -111,6 +113,18 @@ class Method(nn.Module):
         """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
         return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
+
+    def forget_class(self, name: str) -> None:
+        """Drop a class and all that is held of it; weights that its texts helped to train stay."""
+        self.regroup_classes({other: [other] for other in self.classes if other != name})
+
+    def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
+        """Keep only these classes, each made of one or several old ones, which stand in the old order."""
+        places = [[self.classes.index(name) for name in names] for names in groups.values()]
+        if places != [[place] for place in range(len(self.classes))]:
+            regroup_rows(self, places, len(self.classes))
+        self.memory = regroup_memory(self.memory, groups)
+        self.classes = list(groups)
 
     # ---- what methods share ---------------------------------------------------------------------
 

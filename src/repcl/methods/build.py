@@ -8,14 +8,19 @@ import torch
 from repcl.data import InputKind
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods.aca import ACA
-from repcl.methods.base import Method, seeded
+from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
 from repcl.methods.crecl import CRECL
 from repcl.methods.crl import CRL
 from repcl.methods.emar import EMAR
 from repcl.methods.fea import FEA
+from repcl.methods.idbr import IDBR
+from repcl.methods.instant import Instant
 from repcl.methods.joint import Joint
 from repcl.methods.kcn import KCN
 from repcl.methods.kdrk import KDRK
+from repcl.methods.lda import LDA
+from repcl.methods.ncm import NCM
+from repcl.methods.refit import Refit
 from repcl.methods.repcl import RepCL
 from repcl.methods.rp_cre import RPCRE
 from repcl.methods.sequential import Sequential
@@ -29,14 +34,17 @@ METHODS: dict[str, type[Method]] = {
     "rp_cre": RPCRE,
     "crl": CRL,
     "crecl": CRECL,
+    "idbr": IDBR,
     "kcn": KCN,
     "kdrk": KDRK,
     "aca": ACA,
     "sequential": Sequential,
     "joint": Joint,
+    "instant": Instant,
+    "ncm": NCM,
+    "lda": LDA,
+    "refit": Refit,
 }
-
-BEFORE_THE_FIRST_TASK = 2**32 - 1
 
 
 def method_class(name: str) -> type[Method]:

@@ -13,12 +13,13 @@ from repcl.data import Batch, Batches, Task, mask_tokens, same_class_partners
 from repcl.losses import info_nce, masked_token_loss, supervised_contrast, supervised_info_nce
 from repcl.memory import KeyQueue
 from repcl.methods.base import Method
+from repcl.methods.retention import RetentionSettings, retention
 from repcl.methods.settings import ClassifierSettings, MemorySettings
 from repcl.model import ContrastHead, Encoder, TokenHead, follow, momentum_copy
 from repcl.training import LossTerms, adversarial_losses, run_stage
 
 
-class RepCLSettings(ClassifierSettings, MemorySettings):
+class RepCLSettings(ClassifierSettings, MemorySettings, RetentionSettings):
     """Settings of RepCL; the defaults are the paper's for HWU64."""
 
     warmup_epochs: float = Field(2.0, ge=0, description="epochs in which the rates rise from zero")
@@ -77,6 +78,7 @@ class RepCL(Method):
         """L_init = L_ce + λ1 L_con + λ2 L_xmlm, with a new momentum branch and a new token head."""
         settings = self.settings
         batches = self.batches(task.train, settings.batch_size)
+        retain = retention(self, task.train, settings.retain)
         contrast = self._contrast_loss(batches) if settings.contrast != "none" else None
         generate, token_head = (
             self._generation_loss(batches) if settings.generation != "none" else (None, None)
@@ -89,6 +91,8 @@ class RepCL(Method):
                 terms["con"] = settings.contrast_weight * contrast(batch, representation)
             if generate:
                 terms[settings.generation] = settings.generation_weight * generate(batch, representation)
+            if retain:
+                terms["retain"] = retain(batch, representation)
             return terms
 
         also = [token_head] if token_head is not None else []

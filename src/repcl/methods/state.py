@@ -59,9 +59,10 @@ def load_method(
     )
     method.classes = list(state["classes"])
     method.tasks_learned = state["tasks_learned"]
-    for line in (folder / MEMORY).read_text(encoding="utf-8").splitlines():
-        example = _example(json.loads(line))
-        method.memory.keep(example.label, [*method.memory.of(example.label), example])
+    with (folder / MEMORY).open(encoding="utf-8") as file:  # str.splitlines would cut texts at U+2028
+        for line in file:
+            example = _example(json.loads(line))
+            method.memory.keep(example.label, [*method.memory.of(example.label), example])
     try:
         weights = load_file(folder / WEIGHTS)
     except (SafetensorError, OSError) as error:

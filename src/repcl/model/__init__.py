@@ -1,6 +1,7 @@
 """Encoders, readouts and heads."""
 
 from repcl.model.copies import follow, frozen_copy, momentum_copy
+from repcl.model.disentangled import DisentangledHead, Reading
 from repcl.model.embedding import Embedder, fingerprint
 from repcl.model.encoder import Encoder
 from repcl.model.encoders import DEFAULT_ENCODER, ENCODERS, best_device, check_encoder, load_encoder
@@ -19,11 +20,13 @@ __all__ = [
     "REPRESENTATION_STEPS",
     "ClassifierHead",
     "ContrastHead",
+    "DisentangledHead",
     "Embedder",
     "Encoder",
     "FeatureMapHead",
     "GrowingLinear",
     "RandomFeatures",
+    "Reading",
     "Readout",
     "TokenHead",
     "best_device",

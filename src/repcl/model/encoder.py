@@ -1,16 +1,20 @@
 """The encoder: a pretrained transformer, its tokeniser and the readout of one input kind."""
 
+from __future__ import annotations
+
 import copy
 import warnings
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from repcl.data import Batch, Example, TokenisedExample
-from repcl.model.readouts import Readout
+from repcl.model.readouts import Readout, special_frame
+
+if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 LONGEST = 512
 REMEMBERED = 200_000
@@ -66,6 +70,11 @@ class Encoder(nn.Module):
         return min(LONGEST, positions, int(self.tokenizer.model_max_length))
 
     @property
+    def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special tokens that stand before and after a text."""
+        return special_frame(self.tokenizer)
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.backbone.parameters()).device
@@ -90,17 +99,29 @@ class Encoder(nn.Module):
         return [self._tokenised[example] for example in examples]
 
     def forward(
-        self, batch: Batch, perturbation: Tensor | None = None, *, depths: Sequence[float] = (1.0,)
+        self,
+        batch: Batch,
+        perturbation: Tensor | None = None,
+        *,
+        depths: Sequence[float] = (1.0,),
+        segments: Tensor | None = None,
     ) -> Tensor:
-        """States of all tokens, (batch, length, hidden); a perturbation is added to the word embeddings.
+        """States of all tokens, (batch, length, hidden).
 
-        With several depths the states of those layers stand side by side, (batch, length, depths · hidden).
+        Args:
+            batch: the texts.
+            perturbation: is added to the word embeddings.
+            depths: of the layers that are read; several stand side by side, (batch, length, depths · hidden).
+            segments: (batch, length), 0 for the first part of a text and 1 for the second, where encoders
+                know such parts; left out, all is one part.
         """
         is_deep = tuple(depths) != (1.0,)
         if perturbation is None:
             inputs = {"input_ids": batch.ids}
         else:
             inputs = {"inputs_embeds": self.word_embeddings(batch.ids) + perturbation}
+        if segments is not None and getattr(self.backbone.config, "type_vocab_size", 0) > 1:
+            inputs["token_type_ids"] = segments
         output = self.backbone(**inputs, attention_mask=batch.mask, output_hidden_states=is_deep)
         states: Tensor = output.last_hidden_state
         if is_deep:
@@ -112,7 +133,7 @@ class Encoder(nn.Module):
         """Representations, (batch, representation_size)."""
         return self.readout.pool(self(batch, perturbation, depths=self.readout.depths), batch)
 
-    def __deepcopy__(self, memo: dict[int, object]) -> "Encoder":
+    def __deepcopy__(self, memo: dict[int, object]) -> Encoder:
         # A copy has weights of its own; tokeniser, readout and tokenised texts are the same for both.
         twin = Encoder(
             copy.deepcopy(self.backbone, memo),

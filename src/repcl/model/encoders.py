@@ -1,5 +1,7 @@
 """From a name to an encoder: the bundled default, a Hugging Face id or a local folder."""
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import logging
@@ -7,16 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import logging as transformers_logging
 
 from repcl.errors import EncoderUnavailable, UnknownName
 from repcl.model.encoder import Encoder
 from repcl.model.readouts import Readout
+
+if TYPE_CHECKING:  # transformers takes seconds to import, and is only needed once an encoder is loaded
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 DEFAULT_ENCODER = "minilm-l6"
 
@@ -75,6 +79,8 @@ def check_encoder(name: str) -> None:
         return
     with _explained(name):
         _check_folder(Path(name))
+        from transformers import AutoConfig
+
         AutoConfig.from_pretrained(name)
 
 
@@ -104,6 +110,8 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
 def _load_pretrained(name: str, source: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     with _explained(name):
         _check_folder(Path(source))
+        from transformers import AutoModel, AutoTokenizer
+
         tokenizer = AutoTokenizer.from_pretrained(source)
         return tokenizer, AutoModel.from_pretrained(source, use_safetensors=True)
 
@@ -120,7 +128,7 @@ def _check_folder(folder: Path) -> None:
 def _explained(name: str) -> Iterator[None]:
     """Load quietly, and turn transformers' errors into a sentence."""
     try:
-        with _quiet_transformers():
+        with quiet_transformers():
             yield
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         if not Path(name).exists() and "/" not in name and "-" not in name:
@@ -133,8 +141,10 @@ def _explained(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """No progress bars and no notes about unused weights while a model is loaded."""
+    from transformers.utils import logging as transformers_logging
+
     verbosity = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity(logging.ERROR)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]

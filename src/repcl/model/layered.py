@@ -1,18 +1,22 @@
 """Readouts for frozen encoders: several spans, read from several layers.
 
-Without training, the last layer at one place says little about a relation or an event; the layers before it and
-the sentence around it say more. No markers are put in, for a frozen encoder has never seen them.
+Without training, the last layer at one place says little about a relation or an event; the layers before and
+the sentence around say more. No markers are put in, for a frozen encoder has never seen them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor
 from torch.nn.functional import normalize
-from transformers import PreTrainedTokenizerBase
 
 from repcl.data import Batch, Example, InputKind
 from repcl.model.readouts import Pieces, Readout, SentenceReadout, marked_pieces
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 class LayeredReadout(Readout):

@@ -1,16 +1,20 @@
 """Input kinds: how an example becomes tokens, and where its representation is read."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from repcl.data import Batch, Example, InputKind, Span, TokenisedExample
 from repcl.errors import InvalidData
+
+if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
+    from transformers import PreTrainedTokenizerBase
 
 HEAD_START, HEAD_END, TAIL_START, TAIL_END = MARKERS = ("[E11]", "[E12]", "[E21]", "[E22]")
 
@@ -44,7 +48,7 @@ class Readout(ABC):
         self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, *, max_length: int
     ) -> tuple[list[TokenisedExample], int]:
         """Tokenised examples of at most `max_length` tokens, and how many had to be shortened."""
-        prefix, suffix = _special_frame(tokenizer)
+        prefix, suffix = special_frame(tokenizer)
         room = max_length - len(prefix) - len(suffix)
         rows, shortened = [], 0
         for pieces in self.pieces(examples, tokenizer):
@@ -158,7 +162,7 @@ def _tokenise(
     return list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
 
 
-def _special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The special tokens that the tokeniser puts before and after a text."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     framed = tokenizer("a")["input_ids"]

@@ -1,0 +1,162 @@
+"""What learners on a frozen encoder share: they embed texts, book them in a ledger, and answer from it.
+
+Representations have unit length and lie on a grid of 16 bits, so all sums over them are exact. What such a
+learner knows is the same for any order of tasks, and anything it learned can be taken away without a trace.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from repcl.data import Batch, Example, InputKind, Task
+from repcl.errors import InvalidData, InvalidSetting, UnknownName
+from repcl.memory import ClassSums, Ledger
+from repcl.methods.base import Method
+from repcl.methods.settings import MethodSettings
+from repcl.model import FROZEN_READOUTS, Embedder, Encoder, Readout, fingerprint, on_grid
+
+CHUNK = 1024
+
+
+class KeepingSettings(MethodSettings):
+    """Settings of learners that may keep the embedding of every text."""
+
+    keep_embeddings: bool = Field(
+        True, description="keep each text's embedding, 2 bytes a number, to forget a class without its texts"
+    )
+
+
+class FrozenMethod(Method):
+    """A learner on a frozen encoder.
+
+    Subclasses say what is summed up, how sums become a solution, and a solution scores.
+    """
+
+    readouts: ClassVar[dict[InputKind, type[Readout]]] = FROZEN_READOUTS
+
+    def __init__(
+        self, encoder: Encoder, settings: MethodSettings, *, seed: int = 0, expected_classes: int = 0
+    ) -> None:
+        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+        encoder.requires_grad_(False)
+        self.embedder = Embedder(encoder)
+        self.ledger = Ledger(encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
+        self._solution: tuple[Tensor, ...] | None = None
+
+    # ---- what subclasses say --------------------------------------------------------------------
+
+    def new_sums(self) -> Sequence[ClassSums]:
+        """What is summed up, without any example yet."""
+        return ()
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the representation of every example is kept."""
+        return isinstance(self.settings, KeepingSettings) and self.settings.keep_embeddings
+
+    def features(self, rows: Tensor, number: int) -> Tensor:  # noqa: ARG002 (for several sums)
+        """What the sum of that number adds up: whole numbers in float64, (examples, size)."""
+        return rows.double()
+
+    def solve(self) -> tuple[Tensor, ...]:
+        """What scores are computed from, out of the ledger as it is now."""
+        raise NotImplementedError
+
+    def restore(self) -> tuple[Tensor, ...]:
+        """The solution of a learner that was loaded: solved again, unless it was saved."""
+        return self.solve()
+
+    def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
+        """Scores of representations on the grid, (examples, seen classes)."""
+        raise NotImplementedError
+
+    # ---- learning and predicting ----------------------------------------------------------------
+
+    def learn_task(self, task: Task) -> None:
+        """Embed the texts, book them in, solve once."""
+        with self.observer.stage("embedding"):
+            rows = self.embed(task.train)
+        with self.observer.stage("solving"):
+            self.ledger.grow_to(len(self.classes))
+            self.ledger.book_in(rows, self._places(task.train), self.features)
+            self._solution = self.solve()
+
+    def embed(self, examples: Sequence[Example]) -> Tensor:
+        """Representations on the grid, (examples, representation size); each text is encoded once."""
+        return on_grid(self.embedder(examples))
+
+    def scores(self, examples: Sequence[Example]) -> Tensor:
+        """Scores of all seen classes for each example, (examples, seen classes), on the CPU."""
+        return self._scores(self.embed(examples))
+
+    def class_scores(self, batch: Batch) -> Tensor:
+        """Scores of all seen classes, (batch, seen classes)."""
+        return self._scores(on_grid(self.encoder.represent(batch).cpu()))
+
+    def _scores(self, rows: Tensor) -> Tensor:
+        if self._solution is None:
+            self._solution = self.restore()
+        scores = torch.cat([self.row_scores(chunk, self._solution) for chunk in torch.split(rows, CHUNK)])
+        is_empty = self.ledger.class_sizes(len(self.classes)) == 0
+        if bool(is_empty.any()):  # a class named without examples is never the answer
+            scores[:, is_empty] = scores.amin(dim=1, keepdim=True) - 1.0
+        return scores.float()
+
+    @property
+    def can_predict(self) -> bool:
+        """Whether any class is known."""
+        return len(self.classes) > 0
+
+    def statistics_bytes(self) -> int:
+        """Bytes of everything that is saved beside the encoder."""
+        saved = self.state_dict().items()
+        return sum(value.nbytes for name, value in saved if not name.startswith("encoder."))
+
+    # ---- exact forgetting and union -------------------------------------------------------------
+
+    def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
+        """Become what the learner would be, had it seen these classes only, and under these names."""
+        goes_to = {name: place for place, names in enumerate(groups.values()) for name in names}
+        places = torch.tensor([goes_to.get(name, -1) for name in self.classes], dtype=torch.int64)
+        self.ledger.regroup(places, len(groups), self.features)
+        self.classes = list(groups)
+        self._solution = self.solve()
+
+    def forget_examples(self, examples: Sequence[Example]) -> None:
+        """Become what the learner would be, had it never seen these examples; emptied classes vanish."""
+        places = self._places(examples)
+        left = self.ledger.class_sizes(len(self.classes)) - torch.bincount(
+            places, minlength=len(self.classes)
+        )
+        if bool((left < 0).any()):
+            name = self.classes[int(left.argmin())]
+            raise InvalidData(f"More examples of {name!r} are to be forgotten than were learned.")
+        self.ledger.book_out(self.embed(examples), places, self.features)
+        emptied = {self.classes[place] for place in places.tolist() if left[place] == 0}
+        self.regroup_classes({name: [name] for name in self.classes if name not in emptied})
+
+    def absorb(self, other: "FrozenMethod") -> None:
+        """Become what the learner would be, had it also seen all that another one learned."""
+        if type(other) is not type(self) or other.settings != self.settings:
+            raise InvalidSetting("Only learners of one method and with the same settings can be united.")
+        if fingerprint(other.encoder) != fingerprint(self.encoder):
+            raise InvalidSetting(
+                f"Only learners on one encoder can be united, found {self.encoder.name!r} and "
+                f"{other.encoder.name!r} with other weights or another input kind."
+            )
+        self.classes += [name for name in other.classes if name not in self.classes]
+        self.tasks_learned += other.tasks_learned
+        self.ledger.grow_to(len(self.classes))
+        self.ledger.absorb(other.ledger, [self.classes.index(name) for name in other.classes])
+        self._solution = self.solve()
+
+    def _places(self, examples: Sequence[Example]) -> Tensor:
+        """The place of each example's class."""
+        number = {name: place for place, name in enumerate(self.classes)}
+        for example in examples:
+            if example.label not in number:
+                raise UnknownName("class", example.label, self.classes)
+        return torch.tensor([number[example.label] for example in examples], dtype=torch.int64)

@@ -1,0 +1,187 @@
+"""IDBR (Huang et al., 2021): generic and task-specific features, held near what they were before the task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn.functional import cross_entropy, mse_loss
+
+from repcl.data import Batch, Task
+from repcl.data.halves import Frame, in_two_parts, middle_cut, random_cut
+from repcl.memory import SparseReplay, Step
+from repcl.methods.base import Method
+from repcl.methods.settings import MemorySettings, TrainingSettings
+from repcl.model import DisentangledHead, Encoder, Reading
+from repcl.training import LossTerms, run_stage
+
+
+class IDBRSettings(TrainingSettings, MemorySettings):
+    """Settings of IDBR; the defaults are those of the authors' code, periods counted in examples."""
+
+    batch_size: int = Field(8, ge=1, description="texts per optimisation step")
+    learning_rate: float = Field(3e-5, gt=0, description="of the encoder")
+    head_learning_rate: float = Field(3e-5, gt=0, description="of every other part but the task scores")
+    task_learning_rate: float = Field(5e-4, gt=0, description="of the scores that tell tasks apart")
+    warmup_epochs: float = Field(2.5, ge=0, description="epochs in which the rates rise from zero")
+    warmup_examples: int = Field(8000, ge=0, description="examples after which they have risen at the latest")
+    clip_norm: float = Field(1e6, gt=0, description="largest norm of the gradient; in effect none")
+    feature_size: int = Field(128, ge=1, description="width of the generic and of the specific features")
+    representation: Literal["task", "cls"] = Field(
+        "task", description="what is read: as the input kind wants it, or the first token's state"
+    )
+    order_weight: float = Field(1.0, ge=0, description="of telling swapped halves; 0 leaves them out")
+    task_weight: float = Field(1.0, ge=0, description="of telling tasks apart, in replay")
+    generic_weight: float = Field(0.5, ge=0, description="λ_g, of holding the generic features")
+    specific_weight: float = Field(0.3, ge=0, description="λ_s, of holding the task-specific features")
+    retention: float = Field(0.5, ge=0, description="multiplies both on new examples")
+    replay_retention: float = Field(5.0, ge=0, description="multiplies both in replay")
+    replay_every: int = Field(80, ge=1, description="new examples from one replay to the next")
+    replay_per_task: int = Field(8, ge=1, description="exemplars of each old task in a replay")
+    reserved: bool = Field(False, description="softmax over all classes of the stream from the start")
+    replay_epochs: ClassVar[None] = None  # type: ignore[assignment, misc]  # replay is part of the only stage
+
+
+class IDBR(Method):
+    """Sparse replay, and retention of both parts of the representation on new and old texts."""
+
+    Settings: ClassVar[type[IDBRSettings]] = IDBRSettings
+    settings: IDBRSettings
+    paper = "Huang et al., 2021"
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "no-order": {"order_weight": 0.0},
+        "no-task": {"task_weight": 0.0},
+        "no-retention": {"generic_weight": 0.0, "specific_weight": 0.0},
+        "regularisation": {"order_weight": 0.0, "task_weight": 0.0, "specific_weight": 0.5},
+        "cls": {"representation": "cls"},
+    }
+    head: DisentangledHead
+    class_tasks: Tensor  # (classes,) the task that each class came with
+
+    def __init__(
+        self, encoder: Encoder, settings: IDBRSettings, *, seed: int = 0, expected_classes: int = 0
+    ) -> None:
+        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+        size = encoder.representation_size if settings.representation == "task" else encoder.hidden_size
+        speed = settings.task_learning_rate / settings.head_learning_rate
+        self.head = DisentangledHead(size, settings.feature_size, task_speed=speed).to(encoder.device)
+        self.register_buffer("class_tasks", torch.zeros(0, dtype=torch.int64))
+        before, after = encoder.frame
+        pad = int(encoder.tokenizer.pad_token_id)
+        self.frame = Frame(len(before), len(after), separator=after[0], pad=pad, longest=encoder.max_length)
+
+    def learn_task(self, task: Task) -> None:
+        """Note the old features of all that will be seen, learn with sparse replay, choose exemplars."""
+        settings = self.settings
+        self._grow()
+        examples = [*task.train, *self.memory]
+        old = self.for_all(examples, self.features) if self.tasks_learned > 0 else None
+        texts = self.batches(examples, settings.batch_size)
+        steps = SparseReplay(
+            [len(row.ids) for row in texts.rows[: len(task.train)]],
+            self._exemplars_by_task(first=len(task.train)),
+            batch_size=settings.batch_size,
+            every=settings.replay_every,
+            per_task=settings.replay_per_task,
+            generator=self.generator,
+        )
+
+        def losses(step: Step) -> LossTerms:
+            batch = texts.take(step.numbers)
+            targets = old[step.numbers].to(batch.ids.device) if old is not None else None
+            return self.terms(self.read(batch), batch.labels, targets, is_replay=step.is_replay)
+
+        stage = settings.stage(settings.initial_epochs)
+        latest = settings.warmup_examples / settings.batch_size / len(steps)
+        stage = replace(stage, warmup_epochs=min(stage.warmup_epochs, latest))
+        run_stage(self, "initial learning", steps, losses, stage)
+        self.remember(task)
+
+    def terms(
+        self, reading: Reading, labels: Tensor, old_features: Tensor | None, *, is_replay: bool
+    ) -> LossTerms:
+        """L = L_cls + L_nsp + 0.5 L_reg, or in replay L_cls + L_nsp + L_task + 5 L_reg.
+
+        Args:
+            reading: of n texts in order and, if asked for, of the same with their halves swapped.
+            labels: (n,) classes.
+            old_features: (n, 2 · width) as they were before the task; none in the first task.
+            is_replay: whether exemplars are among the texts.
+        """
+        settings, size = self.settings, len(labels)
+        copies = len(reading.class_scores) // size
+        terms = {"ce": cross_entropy(reading.class_scores, labels.repeat(copies))}
+        if copies == 2:
+            is_swapped = torch.arange(2, device=labels.device).repeat_interleave(size)
+            terms["order"] = settings.order_weight * cross_entropy(reading.order_scores, is_swapped)
+        if old_features is None:
+            return terms
+        old_generic, old_specific = old_features.chunk(2, dim=1)
+        held = settings.specific_weight * mse_loss(reading.specific[:size], old_specific)
+        held = held + settings.generic_weight * mse_loss(reading.generic[:size], old_generic)
+        terms["retention"] = (settings.replay_retention if is_replay else settings.retention) * held
+        if is_replay:
+            tasks = self.class_tasks.to(labels.device)[labels].repeat(copies)
+            scores = reading.task_scores[:, : self.tasks_learned + 1]
+            terms["task"] = settings.task_weight * cross_entropy(scores, tasks)
+        return terms
+
+    def read(self, batch: Batch) -> Reading:
+        """Read texts cut at random and, below them, cut elsewhere with their halves swapped."""
+        copies = [self._represent(batch, self._random_cuts(batch))]
+        if self.settings.order_weight > 0:
+            copies.append(self._represent(batch, self._random_cuts(batch), is_swapped=True))
+        return self.head.read(torch.cat(copies))
+
+    def exemplar_features(self, batch: Batch) -> Tensor:
+        """Representations of texts cut in the middle."""
+        return self._represent(batch, [middle_cut(*inside) for inside in self.frame.inside(batch)])
+
+    def features(self, batch: Batch) -> Tensor:
+        """Generic and specific features of texts cut in the middle, (batch, 2 · width)."""
+        return self.head.features(self.exemplar_features(batch))
+
+    def class_scores(self, batch: Batch) -> Tensor:
+        """Scores of all seen classes, (batch, seen classes); order and task are for learning only."""
+        scores: Tensor = self.head(self.exemplar_features(batch))
+        return scores[:, : len(self.classes)]
+
+    def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
+        """As for every method; a merged class belongs to the earliest task of its parts."""
+        tasks = dict(zip(self.classes, self.class_tasks.tolist(), strict=True))
+        self._buffers["class_tasks"] = None  # the only rows of classes that cannot be averaged
+        super().regroup_classes(groups)
+        earliest = [min(tasks[name] for name in names) for names in groups.values()]
+        self.class_tasks = torch.tensor(earliest, dtype=torch.int64)
+
+    def _represent(self, batch: Batch, cuts: Sequence[int], *, is_swapped: bool = False) -> Tensor:
+        layout, segments = in_two_parts(batch, cuts, self.frame, is_swapped=is_swapped)
+        states: Tensor = self.encoder(layout, segments=segments)
+        return (
+            states[:, 0]
+            if self.settings.representation == "cls"
+            else self.encoder.readout.pool(states, layout)
+        )
+
+    def _random_cuts(self, batch: Batch) -> list[int]:
+        return [random_cut(*inside, self.generator) for inside in self.frame.inside(batch)]
+
+    def _grow(self) -> None:
+        """Rows for new classes and for one more task."""
+        reserved = self.expected_classes if self.settings.reserved else 0
+        self.head.output.grow_to(max(len(self.classes), reserved))
+        self.head.task.grow_to(self.tasks_learned + 1)
+        new = len(self.classes) - len(self.class_tasks)
+        self.class_tasks = torch.cat(
+            [self.class_tasks, self.class_tasks.new_full((new,), self.tasks_learned)]
+        )
+
+    def _exemplars_by_task(self, *, first: int) -> list[list[int]]:
+        """Numbers of the exemplars of each old task, counted from `first`."""
+        tasks = dict(zip(self.classes, self.class_tasks.tolist(), strict=True))
+        numbers: dict[int, list[int]] = {}
+        for number, example in enumerate(self.memory, start=first):
+            numbers.setdefault(tasks[example.label], []).append(number)
+        return list(numbers.values())

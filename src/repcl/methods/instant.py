@@ -1,0 +1,80 @@
+"""Instant (after RanPAC, McDonnell et al., 2023): ridge regression on random features of a frozen encoder."""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from repcl.memory import Moments
+from repcl.methods.frozen import FrozenMethod, KeepingSettings
+from repcl.model import FEATURE_STEPS, Encoder, RandomFeatures, choose_ridge, ridge_weights
+
+
+class InstantSettings(KeepingSettings):
+    """Settings of the instant learner."""
+
+    maps: int = Field(3, ge=1, description="independent random maps, whose scores are averaged")
+    features: int = Field(2000, ge=1, description="random features of each map; memory grows with the square")
+    ridge: float | None = Field(None, gt=0, description="λ; left open, generalised cross-validation chooses")
+    balanced: bool = Field(False, description="every class weighs the same, whatever its number of examples")
+    map_seed: int = Field(
+        0, ge=0, lt=2**32, description="which maps are drawn; only equal ones can be united"
+    )
+
+
+class Instant(FrozenMethod):
+    """Accumulate HᵀH and HᵀY of random features H = relu(Z W), solve once per task, forget nothing."""
+
+    Settings: ClassVar[type[InstantSettings]] = InstantSettings
+    settings: InstantSettings
+    paper = "McDonnell et al., 2023"
+    extra_memory = "Gram matrices, class sums, embeddings"
+
+    def __init__(
+        self, encoder: Encoder, settings: InstantSettings, *, seed: int = 0, expected_classes: int = 0
+    ) -> None:
+        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+        size = encoder.representation_size
+        self.maps = RandomFeatures(size, settings.features, settings.maps, seed=settings.map_seed)
+
+    def new_sums(self) -> list[Moments]:
+        """Gram matrix, class sums and counts of each map."""
+        return [Moments(self.settings.features) for _ in range(self.settings.maps)]
+
+    def features(self, rows: Tensor, number: int) -> Tensor:
+        """Random features by one map, in steps."""
+        features: Tensor = self.maps(rows, number)
+        return features
+
+    def solve(self) -> tuple[Tensor, ...]:
+        """The ridge solution of each map, (features, classes), all with the λ chosen on the first.
+
+        Averaging maps takes away noise that a single map needs its ridge for, so they share it.
+        """
+        ridge = self.settings.ridge
+        weights = []
+        for moments in self.ledger.moments():
+            gram, targets = self._problem(moments)
+            if ridge is None:
+                ridge = choose_ridge(gram, targets, float(moments.counts.sum())) / self.settings.maps
+            weights.append(ridge_weights(gram, targets, ridge))
+        return tuple(weights)
+
+    def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
+        """Regressed class memberships, averaged over the maps."""
+        scores = [self.maps(rows, which) @ weights for which, weights in enumerate(solution)]
+        return torch.stack(scores).mean(dim=0) / FEATURE_STEPS
+
+    def _problem(self, moments: Moments) -> tuple[Tensor, Tensor]:
+        """G and Q of the regression on one-hot targets."""
+        gram = moments.gram() / FEATURE_STEPS**2
+        sums = moments.sums.double().T / FEATURE_STEPS
+        if not self.settings.balanced:
+            return gram, sums
+        # Class by class Gram matrices would not fit, so the spread inside classes is taken as shared:
+        # G = Σ_c n_c (S + μ_c μ_cᵀ), and then every n_c becomes n / C.
+        counts = moments.counts.double()
+        means = sums / counts.clamp(min=1)
+        even = counts.sum() / (counts > 0).sum().clamp(min=1)
+        return gram - means @ sums.T + even * (means @ means.T), even * means

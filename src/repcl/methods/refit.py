@@ -1,0 +1,68 @@
+"""Refit: logistic regression on the stored embeddings of everything, anew after each task."""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from repcl.methods.frozen import FrozenMethod
+from repcl.methods.settings import MethodSettings
+from repcl.model import REPRESENTATION_STEPS, Encoder
+
+
+class RefitSettings(MethodSettings):
+    """Settings of logistic regression."""
+
+    inverse_penalty: float = Field(10.0, gt=0, description="scikit-learn's C; a larger one fits closer")
+    iterations: int = Field(1000, ge=1, description="most steps of the solver")
+
+
+class Refit(FrozenMethod):
+    """What every user would try first: keep the embeddings of all texts and fit again."""
+
+    Settings: ClassVar[type[RefitSettings]] = RefitSettings
+    settings: RefitSettings
+    paper = "logistic regression"
+    extra_memory = "embeddings of all texts"
+    keeps_rows = True
+
+    weights: Tensor  # (classes, representation size)
+    offsets: Tensor  # (classes,)
+
+    def __init__(
+        self, encoder: Encoder, settings: RefitSettings, *, seed: int = 0, expected_classes: int = 0
+    ) -> None:
+        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+        self.register_buffer("weights", torch.zeros(0, encoder.representation_size, dtype=torch.float64))
+        self.register_buffer("offsets", torch.zeros(0, dtype=torch.float64))
+
+    def solve(self) -> tuple[Tensor, Tensor]:
+        """Fit all stored embeddings; it is saved, for it takes long."""
+        self.weights = torch.zeros(len(self.classes), self.encoder.representation_size, dtype=torch.float64)
+        self.offsets = torch.zeros(len(self.classes), dtype=torch.float64)
+        present = torch.unique(self.ledger.kept.labels).long()
+        if len(present) > 1:
+            model = LogisticRegression(C=self.settings.inverse_penalty, max_iter=self.settings.iterations)
+            with threadpool_limits(1):  # the same bits however many cores there are
+                model.fit(self._unit(self.ledger.kept.rows).numpy(), self.ledger.kept.labels.numpy())
+            weights, offsets = torch.from_numpy(model.coef_), torch.from_numpy(model.intercept_)
+            if len(present) == 2:  # scikit-learn gives the difference of two classes
+                weights, offsets = torch.cat([-weights, weights]) / 2, torch.cat([-offsets, offsets]) / 2
+            self.weights[present], self.offsets[present] = weights, offsets
+        return self.weights, self.offsets
+
+    def restore(self) -> tuple[Tensor, Tensor]:
+        """As it was saved."""
+        return self.weights, self.offsets
+
+    def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
+        """Logits."""
+        weights, offsets = solution
+        return self._unit(rows) @ weights.T + offsets
+
+    @staticmethod
+    def _unit(rows: Tensor) -> Tensor:
+        return rows.double() / REPRESENTATION_STEPS

@@ -1,0 +1,42 @@
+"""The pull towards the untouched encoder: what was general before the first task should stay so."""
+
+from collections.abc import Callable, Sequence
+
+from pydantic import Field
+from torch import Tensor
+
+from repcl.data import Batch, Example
+from repcl.losses import squared_distance
+from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
+from repcl.methods.settings import MethodSettings
+from repcl.model import frozen_copy
+
+
+class RetentionSettings(MethodSettings):
+    """Settings of methods that can hold on to the untouched encoder's representations."""
+
+    retain: float = Field(
+        0.0, ge=0, description="pull of new representations towards those of the untouched encoder; 0: none"
+    )
+
+
+def retention(
+    method: Method, examples: Sequence[Example], weight: float
+) -> Callable[[Batch, Tensor], Tensor] | None:
+    """The weighted loss of a batch of these examples and its representations; None without weight.
+
+    What the untouched encoder makes of the examples is computed once, here.
+    """
+    if not weight:
+        return None
+    untouched = frozen_copy(method.encoder)
+    # markers are not part of the pretrained weights; the same seed draws them as they were at the start
+    with seeded(method.seed, BEFORE_THE_FIRST_TASK, method.encoder.device):
+        untouched.start_over()
+    targets = method.for_all(examples, untouched.represent)
+
+    def loss(batch: Batch, representation: Tensor) -> Tensor:
+        target = targets[batch.positions.cpu()].to(representation.device)
+        return weight * squared_distance(representation, target)
+
+    return loss

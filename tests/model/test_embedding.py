@@ -1,0 +1,117 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from repcl.data import Example
+from repcl.errors import ResultMismatch
+from repcl.model import Embedder, fingerprint
+from repcl.model import embedding as embedding_module
+from tests.conftest import tiny_encoder, toy_task
+
+EXAMPLES = toy_task("sentence", "fruit", "vehicle", "weather").train
+
+
+class Counted(Embedder):
+    """Counts the texts that had to be encoded."""
+
+    encoded = 0
+
+    def _encode(self, examples: list[Example]) -> torch.Tensor:  # type: ignore[override]
+        self.encoded += len(examples)
+        return super()._encode(examples)
+
+
+def test_a_row_is_what_the_encoder_says_of_the_text() -> None:
+    encoder = tiny_encoder()
+    found = Embedder(encoder)(EXAMPLES[:1])
+    row = encoder.tokenise(EXAMPLES[:1])[0]
+    states = encoder.backbone(torch.tensor([row.ids])).last_hidden_state
+    torch.testing.assert_close(found, states.mean(dim=1))
+
+
+def test_rows_come_in_the_order_of_the_examples() -> None:
+    embed = Embedder(tiny_encoder())
+    assert torch.equal(embed(EXAMPLES)[5], embed([EXAMPLES[5]])[0])
+    assert torch.equal(embed(EXAMPLES[::-1]), embed(EXAMPLES).flip(0))
+
+
+def test_a_text_has_the_same_bits_alone_and_in_company() -> None:
+    alone = torch.cat([Embedder(tiny_encoder())([example]) for example in EXAMPLES])
+    assert torch.equal(alone, Embedder(tiny_encoder())(EXAMPLES))
+
+
+def test_each_text_is_encoded_once_whatever_its_label() -> None:
+    embed = Counted(tiny_encoder())
+    embed(EXAMPLES)
+    embed([Example(example.text, "another") for example in EXAMPLES])
+    assert embed.encoded == len({example.text for example in EXAMPLES})
+
+
+def test_the_same_text_with_another_mark_is_another_question() -> None:
+    embed = Counted(tiny_encoder("event"))
+    event = toy_task("event", "fruit", train=1).train[0]
+    other = Example(event.text, event.label, trigger=toy_task("relation", "fruit", train=1).train[0].tail)
+    rows = embed([event, other])
+    assert embed.encoded == 2
+    assert not torch.equal(rows[0], rows[1])
+
+
+def test_dropout_is_off_even_if_the_encoder_was_training() -> None:
+    encoder = tiny_encoder(dropout=0.5)
+    expected = Embedder(encoder)(EXAMPLES)
+    assert torch.equal(Embedder(encoder.train())(EXAMPLES), expected)
+
+
+def test_no_examples_give_no_rows() -> None:
+    assert Embedder(tiny_encoder())([]).shape == (0, 32)
+
+
+def test_the_oldest_rows_go_when_the_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_module, "LARGEST_CACHE", 2 * 32 * 4)
+    embed = Counted(tiny_encoder())
+    rows = [embed([example]) for example in EXAMPLES[:3]]
+    embed(EXAMPLES[1:3])
+    assert embed.encoded == 3
+    assert torch.equal(embed(EXAMPLES[:1]), rows[0])
+    assert embed.encoded == 4
+
+
+def test_rows_on_disk_are_found_by_the_next_process_bit_for_bit(tmp_path: Path) -> None:
+    first, second = Counted(tiny_encoder(), tmp_path), Counted(tiny_encoder(), tmp_path)
+    assert torch.equal(first(EXAMPLES), second(EXAMPLES))
+    assert second.encoded == 0
+
+
+def test_rows_on_disk_do_not_serve_other_weights(tmp_path: Path) -> None:
+    Embedder(tiny_encoder(), tmp_path)(EXAMPLES)
+    changed = tiny_encoder()
+    with torch.no_grad():
+        next(changed.backbone.parameters()).mul_(1.01)
+    embed = Counted(changed, tmp_path)
+    assert torch.equal(embed(EXAMPLES), Embedder(changed)(EXAMPLES))
+    assert embed.encoded > 0
+
+
+def test_the_folder_can_be_named_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPCL_EMBEDDINGS", str(tmp_path / "deep" / "folder"))
+    Embedder(tiny_encoder())(EXAMPLES)
+    assert (tmp_path / "deep" / "folder" / "embeddings.sqlite").is_file()
+
+
+def test_nothing_is_written_unless_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REPCL_EMBEDDINGS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Embedder(tiny_encoder())(EXAMPLES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_is_named_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "embeddings.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(ResultMismatch, match="delete it, or unset REPCL_EMBEDDINGS"):
+        Embedder(tiny_encoder(), tmp_path)(EXAMPLES)
+
+
+def test_the_fingerprint_tells_weights_and_readouts_apart() -> None:
+    assert fingerprint(tiny_encoder()) == fingerprint(tiny_encoder())
+    assert fingerprint(tiny_encoder()) != fingerprint(tiny_encoder("event"))

@@ -1,0 +1,72 @@
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from repcl.data import Example, InputKind, Span
+from repcl.errors import InvalidData
+from repcl.model import FROZEN_READOUTS, Embedder, Encoder
+from repcl.model.layered import LayeredEventReadout, LayeredRelationReadout
+from tests.conftest import tiny_encoder, toy_task
+
+
+def frozen_encoder(kind: InputKind) -> Encoder:
+    return tiny_encoder(kind, readout=FROZEN_READOUTS[kind])
+
+
+RELATION = Example("anna lives in the city paris", "home", head=Span(0, 4), tail=Span(18, 28))
+
+
+def test_a_relation_is_read_from_sentence_head_and_tail_at_two_depths() -> None:
+    encoder = frozen_encoder("relation")
+    found = Embedder(encoder)([RELATION])[0].reshape(3, 2, 32)
+    ids = torch.tensor([encoder.tokenise([RELATION])[0].ids])
+    _, middle, last = encoder.backbone(ids, output_hidden_states=True).hidden_states
+    for span, (start, end) in enumerate([(1, 7), (1, 2), (5, 7)]):  # after [CLS]; city paris is two words
+        for depth, states in enumerate([middle, last]):
+            torch.testing.assert_close(found[span, depth], normalize(states[0, start:end].mean(dim=0), dim=0))
+
+
+def test_an_event_is_read_from_sentence_and_trigger_at_two_depths() -> None:
+    encoder = frozen_encoder("event")
+    example = Example("bob won the war", "win", trigger=Span(4, 7))
+    found = Embedder(encoder)([example])[0].reshape(2, 2, 32)
+    ids = torch.tensor([encoder.tokenise([example])[0].ids])
+    _, middle, last = encoder.backbone(ids, output_hidden_states=True).hidden_states
+    torch.testing.assert_close(found[1, 0], normalize(middle[0, 2], dim=0))
+    torch.testing.assert_close(found[1, 1], normalize(last[0, 2], dim=0))
+
+
+@pytest.mark.parametrize(("kind", "size"), [("sentence", 32), ("relation", 192), ("event", 128)])
+def test_the_representation_has_the_size_it_says(kind: InputKind, size: int) -> None:
+    encoder = frozen_encoder(kind)
+    assert encoder.representation_size == size
+    assert Embedder(encoder)(toy_task(kind, "fruit").train).shape == (6, size)
+
+
+def test_no_marker_is_put_into_a_text_for_a_frozen_encoder() -> None:
+    encoder = frozen_encoder("relation")
+    ids = encoder.tokenise([RELATION])[0].ids
+    assert encoder.tokenizer.decode(ids[1:-1]) == RELATION.text
+
+
+@pytest.mark.parametrize("readout", [LayeredRelationReadout, LayeredEventReadout])
+def test_of_six_layers_the_third_and_the_fifth_are_read(readout: type[LayeredRelationReadout]) -> None:
+    assert [round(depth * 6) for depth in readout.depths] == [3, 5]
+
+
+def test_a_long_text_keeps_both_entities() -> None:
+    encoder = frozen_encoder("relation")
+    text = "anna " + "the " * 100 + "paris"
+    example = Example(text, "home", head=Span(0, 4), tail=Span(len(text) - 5, len(text)))
+    with pytest.warns(UserWarning, match="shortened"):
+        row = encoder.tokenise([example])[0]
+    names = [encoder.tokenizer.decode(row.ids[start:end]) for start, end in row.spans[1:]]
+    assert names == ["anna", "paris"]
+    assert len(row.ids) == encoder.max_length
+
+
+def test_an_entity_that_the_tokeniser_drops_is_named() -> None:
+    encoder = frozen_encoder("relation")
+    dropped = Example("anna \u200b paris", "home", head=Span(0, 4), tail=Span(5, 6))
+    with pytest.raises(InvalidData, match="drops the tail"):
+        encoder.tokenise([dropped])
