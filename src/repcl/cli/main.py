@@ -8,10 +8,17 @@ import typer
 from rich.console import Console
 
 import repcl
+from repcl.cli.analyze import analyze
 from repcl.cli.bench import bench
+from repcl.cli.classes import classes_app
 from repcl.cli.data import data_app
+from repcl.cli.discover import discover_command
+from repcl.cli.history import history, rollback
+from repcl.cli.learn import learn
 from repcl.cli.lists import list_things
+from repcl.cli.predict import evaluate, predict
 from repcl.cli.report import report
+from repcl.cli.reproduce import reproduce
 from repcl.errors import RepclError
 
 app = typer.Typer(
@@ -23,6 +30,15 @@ app = typer.Typer(
 )
 app.command()(bench)
 app.command()(report)
+app.command()(reproduce)
+app.command()(analyze)
+app.command()(learn)
+app.command()(predict)
+app.command()(evaluate)
+app.add_typer(classes_app, name="classes")
+app.command()(history)
+app.command()(rollback)
+app.command("discover")(discover_command)
 app.command("list")(list_things)
 app.add_typer(data_app, name="data")
 

@@ -1,0 +1,123 @@
+"""Finding new classes: texts that a classifier does not know, in groups of alike ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.metrics import pairwise_distances, silhouette_score
+
+from repcl.classifier.estimator import ContinualClassifier
+from repcl.classifier.inputs import as_examples
+from repcl.data import Example
+
+MOST_GROUPS = 50
+LARGEST_TREE = 2000
+"""Texts that groups are formed from; further ones join the nearest group."""
+
+Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Texts that are alike, the most typical first."""
+
+    name: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What was found among some texts.
+
+    Attributes:
+        asked: how many texts there were.
+        unknown: how many of them the classifier does not know.
+        groups: the unknown ones, the largest group first.
+        separation: mean silhouette from -1 to 1; near 0 the groups run into each other.
+    """
+
+    asked: int
+    unknown: int
+    groups: tuple[Group, ...]
+    separation: float | None
+
+
+def discover(
+    classifier: ContinualClassifier,
+    texts: Any,
+    *,
+    threshold: float | str = "auto",
+    groups: int | None = None,
+) -> Discovery:
+    """Group the texts that a classifier does not know.
+
+    Args:
+        classifier: says which texts it knows, and how alike texts are.
+        texts: a sequence of str or of `Example`.
+        threshold: the least confidence with which a text is known.
+        groups: how many to form; chosen by their separation if not given.
+    """
+    examples = as_examples(texts)
+    least = classifier.known().calibration.least_confidence(threshold)
+    confidence = classifier.predict_proba(examples).max(axis=1) if examples else np.zeros(0)
+    unknown = [example for example, sure in zip(examples, confidence, strict=True) if sure < least]
+    unique = list({example.text: example for example in unknown}.values())
+    vectors = embed(classifier, unique)
+    labels, separation = group_vectors(vectors, groups)
+    return Discovery(len(examples), len(unknown), _groups(unique, vectors, labels), separation)
+
+
+def embed(classifier: ContinualClassifier, examples: Sequence[Example]) -> Vectors:
+    """Representations at unit length, (examples, size)."""
+    method = classifier.method_
+    if not examples:
+        return np.zeros((0, method.encoder.representation_size))
+    vectors: Vectors = method.for_all(examples, method.encoder.represent).double().numpy()
+    unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12)
+    return unit
+
+
+def group_vectors(vectors: Vectors, groups: int | None = None) -> tuple[NDArray[np.int64], float | None]:
+    """The group of each vector and how well groups are apart: Ward's tree, cut where silhouettes are best."""
+    count = len(vectors)
+    if count < 3 or groups == 1:
+        return np.zeros(count, dtype=np.int64), None
+    chosen = np.linspace(0, count - 1, min(count, LARGEST_TREE)).astype(int)
+    sample = vectors[chosen]
+    tree = linkage(sample, method="ward")
+    distances = pairwise_distances(sample)
+    wanted = [groups] if groups else range(2, min(MOST_GROUPS, len(sample) // 2, len(sample) - 1) + 1)
+    cuts = [fcluster(tree, number, criterion="maxclust") for number in wanted]
+    rated = [
+        (float(silhouette_score(distances, cut, metric="precomputed")), place)
+        for place, cut in enumerate(cuts)
+        if 1 < len(np.unique(cut)) < len(sample)
+    ]
+    if not rated:
+        return np.zeros(count, dtype=np.int64), None
+    separation, best = max(rated, key=lambda pair: (pair[0], -pair[1]))
+    return _joined(vectors, sample, cuts[best]), separation
+
+
+def _joined(vectors: Vectors, sample: Vectors, cut: NDArray[Any]) -> NDArray[np.int64]:
+    """Every vector in the group whose mean is nearest; those of the tree stay where the tree put them."""
+    names = np.unique(cut)
+    if len(vectors) == len(sample):
+        return np.searchsorted(names, cut).astype(np.int64)
+    means = np.stack([sample[cut == name].mean(axis=0) for name in names])
+    nearest: NDArray[np.int64] = pairwise_distances(vectors, means).argmin(axis=1).astype(np.int64)
+    return nearest
+
+
+def _groups(examples: Sequence[Example], vectors: Vectors, labels: NDArray[np.int64]) -> tuple[Group, ...]:
+    members = [np.flatnonzero(labels == label) for label in np.unique(labels)] if len(examples) else []
+    ordered = sorted(members, key=lambda own: (-len(own), int(own[0])))
+    found = []
+    for number, own in enumerate(ordered, start=1):
+        distance = np.linalg.norm(vectors[own] - vectors[own].mean(axis=0), axis=1)
+        texts = tuple(examples[place].text for place in own[np.argsort(distance, kind="stable")])
+        found.append(Group(f"group-{number}", texts))
+    return tuple(found)

@@ -1,0 +1,80 @@
+"""`repcl discover`: group the texts that a model does not know, ready to be labelled and learned."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from repcl.classifier import ContinualClassifier
+from repcl.classifier.discovery import Discovery, discover
+from repcl.cli.learn import Device, Json, Model, TextColumn
+from repcl.cli.predict import text_examples
+from repcl.cli.stages import notes_to
+from repcl.cli.tables import make_console, print_table
+from repcl.errors import InvalidData
+
+
+def discover_command(
+    model: Model,
+    data: Annotated[Path | None, typer.Argument(help="A data file or .txt; else the standard input.")] = None,
+    out: Annotated[Path, typer.Option(help="Where to write texts and groups.")] = Path("groups.csv"),
+    groups: Annotated[int | None, typer.Option(min=1, help="How many; suggested if not given.")] = None,
+    threshold: Annotated[
+        str, typer.Option(help="Confidence below which a text is unknown: auto, or 0 to 1.")
+    ] = "auto",
+    examples: Annotated[int, typer.Option(min=1, help="Typical texts shown of each group.")] = 3,
+    text_column: TextColumn = "text",
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Group the texts that a model does not know and write them to a CSV file to be labelled."""
+    classifier = ContinualClassifier.load(model, device=device)
+    texts = list(text_examples(None, data, text_column))
+    if not texts:
+        raise InvalidData("Expected texts to look at, found none: give a file with at least one.")
+    with notes_to(Console(stderr=True)):
+        found = discover(classifier, texts, threshold=threshold, groups=groups)
+    if found.groups:
+        _write(found, out)
+    _report_json(found, out) if as_json else _report(found, out, model, examples)
+
+
+def _write(found: Discovery, out: Path) -> None:
+    try:
+        with out.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["text", "label"])
+            rows.writerows([text, group.name] for group in found.groups for text in group.texts)
+    except OSError as error:
+        raise InvalidData(f"{out} cannot be written ({error.strerror}): give another --out.") from error
+
+
+def _report_json(found: Discovery, out: Path) -> None:
+    groups = [{"name": group.name, "texts": list(group.texts)} for group in found.groups]
+    result = {"asked": found.asked, "unknown": found.unknown, "separation": found.separation}
+    print(json.dumps(result | {"groups": groups, "out": str(out) if groups else None}, ensure_ascii=False))
+
+
+def _report(found: Discovery, out: Path, model: Path, examples: int) -> None:
+    console = make_console()
+    console.print(f"{found.unknown} of {found.asked} texts are unknown to {model}.", highlight=False)
+    if not found.groups:
+        return
+    rows = [
+        [group.name, str(len(group.texts)), escape("\n".join(group.texts[:examples]))]
+        for group in found.groups
+    ]
+    print_table(console, f"{len(rows)} groups suggested", ["group", "texts", "typical"], rows)
+    if found.separation is not None:
+        console.print(f"Separation {found.separation:.2f} (1: far apart, 0: they touch).", highlight=False)
+    console.print(
+        f"Written to {out}: replace group names by labels, drop what does not belong, then\n"
+        f"  repcl learn {model} {out}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,105 @@
+"""`repcl history` and `repcl rollback`: the revisions of a model folder."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from repcl.classifier import ModelFolder, Update
+from repcl.classifier.records import Revision
+from repcl.cli.learn import Json, Model, Wait
+from repcl.cli.tables import make_console, print_table
+
+
+def history(
+    model: Model,
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="Delete all but the newest N revisions and the one in use.")
+    ] = None,
+    wait: Wait = 600.0,
+    as_json: Json = False,
+) -> None:
+    """Show when a model learned what, and how old classes fared."""
+    folder = ModelFolder(model)
+    current = folder.current()
+    if keep is not None:
+        with folder.lock("purging", wait=wait):
+            current = folder.current()
+            folder.purge([number for number in folder.numbers()[:-keep] if number != current])
+    revisions = folder.history()
+    if as_json:
+        print(
+            json.dumps(
+                {"current": current, "revisions": [_plain(one) for one in revisions]}, ensure_ascii=False
+            )
+        )
+        return
+    rows = [_cells(revision, current) for revision in revisions]
+    columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
+    print_table(make_console(), f"{model}, revision {current} in use", columns, rows)
+    for number in sorted(set(folder.numbers()) - {revision.number for revision in revisions}):
+        Console(highlight=False).print(f"Revision {number} is damaged and cannot be shown.")
+
+
+def rollback(
+    model: Model,
+    revision: Annotated[int, typer.Argument(help="The revision to use.")],
+    wait: Wait = 600.0,
+    as_json: Json = False,
+) -> None:
+    """Use another revision, older or newer; none is deleted."""
+    folder = ModelFolder(model)
+    folder.revision(revision)
+    with folder.lock("rolling back", wait=wait):
+        chosen = folder.rollback(revision)
+    if as_json:
+        print(json.dumps({"model": str(model), "current": revision, "classes": len(chosen.contents.classes)}))
+        return
+    Console(highlight=False, soft_wrap=True, markup=False).print(
+        f"{model} is at revision {revision}, with {len(chosen.contents.classes)} classes."
+    )
+
+
+def _plain(revision: Revision) -> dict[str, Any]:
+    """A revision for programs: everything but the list of files."""
+    found = revision.model_dump(mode="json", exclude={"contents"})
+    held = revision.contents
+    return found | {
+        "classes": [record.name for record in held.classes],
+        "exemplars": held.memory.count,
+        "held_back": held.held_back.count,
+        "is_refused": revision.is_refused,
+    }
+
+
+def _cells(revision: Revision, current: int) -> list[str]:
+    updates = revision.updates
+    last = updates[-1] if updates else Update(action="learn", when=revision.when)
+    number = f"{revision.number}{'*' * (revision.number == current)}"
+    what = "; ".join(_words(update) for update in updates) or "saved"
+    if revision.is_refused:
+        what += " (harms old classes)"
+    return [
+        number,
+        revision.when.replace("T", " ").rstrip("Z"),
+        escape(what),
+        str(sum(update.examples for update in updates)),
+        str(len(revision.contents.classes)),
+        *(_percent(value) for value in (last.accuracy_before, last.accuracy_after, last.accuracy)),
+    ]
+
+
+def _words(update: Update) -> str:
+    if update.action == "remove":
+        return "removed a class"
+    if update.action in ("rename", "merge"):
+        return f"{update.action}d to {', '.join(update.new_classes)}"
+    names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)]
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f"{'absorbed' if update.action == 'absorb' else 'learned'} {', '.join(names[:4])}{more}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

@@ -1,0 +1,174 @@
+"""`repcl learn`: teach a model folder the classes of a data file."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from repcl.classifier import ContinualClassifier, ModelFolder, Update
+from repcl.classifier.records import Revision
+from repcl.cli.stages import StageBar, notes_to
+from repcl.cli.tables import make_console, print_table
+from repcl.data import Example
+from repcl.data.files import read_examples
+from repcl.errors import InvalidSetting
+from repcl.experiments import parse_overrides
+from repcl.methods.build import method_class
+
+REFUSED = 3
+NAMES_SHOWN = 8
+
+Model = Annotated[Path, typer.Argument(help="The model folder.")]
+Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait while another process changes the model.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+TextColumn = Annotated[str, typer.Option(help="Column with the texts.")]
+LabelColumn = Annotated[str, typer.Option(help="Column with the labels.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; the best one present if not given.")]
+
+
+def learn(
+    model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
+    data: Annotated[Path, typer.Argument(help="CSV, JSONL or Parquet with columns text and label.")],
+    method: Annotated[str | None, typer.Option(help="For a new model; default repcl.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="For a new model: a name, a folder or a Hugging Face id.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="For a new model: cpu, paper, smoke or a TOML file.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of a new model's method."),
+    ] = None,
+    memory_per_class: Annotated[int | None, typer.Option(min=0, help="Exemplars kept of each class.")] = None,
+    memory_total: Annotated[int | None, typer.Option(min=1, help="Exemplars kept in all.")] = None,
+    holdout_per_class: Annotated[
+        int | None, typer.Option(min=0, help="Texts of each class put aside to measure updates; default 5.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of a new model; any whole number.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(min=0, help="Points that old classes may lose; default 2.")
+    ] = None,
+    accept: Annotated[bool, typer.Option(help="Use the update even if it harms old classes.")] = False,
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    wait: Wait = 600.0,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Teach a model folder the classes in DATA; exit code 3 if that would harm old classes."""
+    examples = read_examples(data, text_column=text_column, label_column=label_column)
+    wishes: dict[str, Any] = {
+        "method": method,
+        "encoder": encoder,
+        "preset": preset,
+        "memory_per_class": memory_per_class,
+        "memory_total": memory_total,
+        "holdout_per_class": holdout_per_class,
+        "seed": seed,
+        "tolerance": tolerance / 100 if tolerance is not None else None,
+    }
+    if set_:
+        name = method or "repcl"
+        method_class(name)
+        wishes["settings"] = parse_overrides(set_, [name])[name]
+    given = {key: value for key, value in wishes.items() if value is not None}
+    folder, errors = ModelFolder(model), Console(stderr=True, highlight=False, soft_wrap=True)
+    with folder.lock(f"learning {data.name}", wait=wait, tell=errors.print):
+        classifier = _classifier(folder, given, device)
+        _teach(classifier, examples, errors)
+        update = classifier.last_update_
+        revision = classifier.commit(folder, make_current=accept or not update.is_refused)
+        is_used = folder.current() == revision.number
+    report = _report_json if as_json else _report
+    report(model, revision, update, is_used)
+    if not is_used:
+        raise typer.Exit(REFUSED)
+
+
+def _classifier(folder: ModelFolder, given: dict[str, Any], device: str | None) -> ContinualClassifier:
+    """The folder's classifier, or a new one with the wishes given."""
+    if not folder.exists:
+        return ContinualClassifier(**given, device=device)
+    classifier = ContinualClassifier.load(folder.path, device=device)
+    changeable = {key: given.pop(key) for key in ("holdout_per_class", "tolerance") if key in given}
+    for key, value in given.items():
+        if getattr(classifier, key) != value:
+            raise InvalidSetting(
+                f"{folder.path} was made with {key} = {getattr(classifier, key)!r}, found {value!r}: leave "
+                f"out --{key.replace('_', '-').replace('settings', 'set')}, or teach a new folder."
+            )
+    classifier.set_params(**changeable)
+    return classifier
+
+
+def _teach(classifier: ContinualClassifier, examples: list[Example], errors: Console) -> None:
+    labels: list[Any] = [example.label for example in examples]
+    if classifier.__sklearn_is_fitted__():
+        labels = [classifier.label_of(label) for label in labels]
+    with notes_to(errors), StageBar(errors) as bar:
+        classifier.partial_fit(examples, labels, observer=bar)
+
+
+def use_command(model: Path, number: int) -> str:
+    """What to type to use a revision."""
+    return shlex.join(["repcl", "rollback", str(model), str(number)])
+
+
+def _report_json(model: Path, revision: Revision, update: Update, is_used: bool) -> None:
+    found = {
+        "model": str(model),
+        "revision": revision.number,
+        "parent": revision.parent,
+        "is_current": is_used,
+        "classes": [record.name for record in revision.contents.classes],
+        "update": update.model_dump(mode="json"),
+    }
+    if not is_used:
+        found["accept_with"] = use_command(model, revision.number)
+    print(json.dumps(found, ensure_ascii=False))
+
+
+def _report(model: Path, revision: Revision, update: Update, is_used: bool) -> None:
+    console = make_console()
+    say = Console(highlight=False, soft_wrap=True, markup=False).print
+    learned = [
+        f"{len(names)} {word} class{'es' * (len(names) > 1)} ({_shortened(names)})"
+        for names, word in ((update.new_classes, "new"), (update.more_of, "known"))
+        if names
+    ]
+    say(f"Learned {' and '.join(learned)} from {update.examples} texts; {update.held_back} more held back.")
+    print_changes(console, update)
+    if is_used:
+        say(f"{model} is at revision {revision.number}, with {len(revision.contents.classes)} classes.")
+        return
+    say(f"Not used: {'; '.join(update.reasons)}.")
+    say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use. To use the new one:")
+    say(f"  {use_command(model, revision.number)}")
+
+
+def print_changes(console: Console, update: Update) -> None:
+    """What an update did to held-back texts of old classes."""
+    if update.accuracy_before is not None and update.accuracy_after is not None:
+        console.print(
+            f"Held-back texts of old classes: {update.accuracy_before:.1%} right before, "
+            f"{update.accuracy_after:.1%} after ({update.compared} texts, p = {update.p_value:.2g}).",
+            highlight=False,
+        )
+    if update.fallen:
+        rows = [
+            [escape(change.name), str(change.texts), str(change.right_before), str(change.right_after)]
+            for change in update.fallen
+        ]
+        print_table(
+            console, "Old classes that fell", ["class", "held back", "right before", "right after"], rows
+        )
+
+
+def _shortened(names: tuple[str, ...]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,198 @@
+"""`repcl predict` and `repcl evaluate`: ask a model, and compare its answers with a data file."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from repcl.classifier import ContinualClassifier
+from repcl.cli.learn import Device, Json, LabelColumn, Model, TextColumn
+from repcl.cli.stages import notes_to
+from repcl.cli.tables import make_console, print_table
+from repcl.data import Example
+from repcl.data.files import iterate_examples, read_examples
+from repcl.errors import InvalidData
+
+CHUNK = 1000
+UNKNOWN = "unknown"
+
+Revision = Annotated[int | None, typer.Option(help="Another revision than the one in use.")]
+File = Annotated[
+    Path | None,
+    typer.Option(help="A data file, or a .txt file with one text a line; - for the standard input."),
+]
+
+
+def predict(
+    model: Model,
+    text: Annotated[list[str] | None, typer.Argument(help="Texts; without any, lines of the input.")] = None,
+    file: File = None,
+    top: Annotated[int, typer.Option(min=1, help="How many classes to name.")] = 1,
+    unknown: Annotated[
+        bool, typer.Option("--unknown", help="Say so when no class is likely enough.")
+    ] = False,
+    threshold: Annotated[
+        str, typer.Option(help="The least confidence with --unknown: auto, or a number from 0 to 1.")
+    ] = "auto",
+    text_column: TextColumn = "text",
+    revision: Revision = None,
+    device: Device = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
+) -> None:
+    """Name the most likely class of each text."""
+    classifier = ContinualClassifier.load(model, revision=revision, device=device)
+    least = classifier.known().calibration.least_confidence(threshold) if unknown else 0.0
+    texts = iter(text_examples(text, file, text_column))
+    show = _show_json if as_json else _show
+    while chunk := list(islice(texts, CHUNK)):
+        with notes_to(Console(stderr=True)):
+            probabilities = classifier.predict_proba(chunk)
+        show(chunk, answers(classifier.classes_, probabilities, top, least))
+
+
+def answers(classes: Any, probabilities: Any, top: int, least: float) -> list[dict[str, Any]]:
+    """For each text its label, confidence and the best classes, as JSON has them."""
+    found = []
+    for row in probabilities:
+        best = np.argsort(-row, kind="stable")[:top]
+        is_unknown = bool(row.max() < least)
+        ranked = [{"label": classes[place].item(), "probability": float(row[place])} for place in best]
+        label = UNKNOWN if is_unknown else classes[int(row.argmax())].item()
+        found.append(
+            {"label": label, "confidence": float(row.max()), "is_unknown": is_unknown, "top": ranked}
+        )
+    return found
+
+
+def evaluate(
+    model: Model,
+    data: Annotated[Path, typer.Argument(help="CSV, JSONL or Parquet with columns text and label.")],
+    text_column: TextColumn = "text",
+    label_column: LabelColumn = "label",
+    revision: Revision = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Compare a model's answers with the labels in DATA."""
+    examples = read_examples(data, text_column=text_column, label_column=label_column)
+    classifier = ContinualClassifier.load(model, revision=revision, device=device)
+    known = {str(label) for label in classifier.classes_}
+    tested = [example for example in examples if example.label in known]
+    strangers = Counter(example.label for example in examples if example.label not in known)
+    if not tested:
+        raise InvalidData(
+            f"No text of {data} is of a class that {model} knows (found {', '.join(sorted(strangers)[:5])}): "
+            "learn them first, or check the labels."
+        )
+    with notes_to(Console(stderr=True)):
+        found = [str(label) for label in classifier.predict(tested)]
+    result = _scores(tested, found, strangers)
+    _show_scores_json(result) if as_json else _show_scores(result)
+
+
+def text_examples(texts: Sequence[str] | None, file: Path | None, column: str) -> Iterator[Example]:
+    """Texts as typed, from a file, or from the standard input."""
+    if texts and file is not None:
+        raise InvalidData("Expected texts or --file, found both: leave one out.")
+    if texts:
+        yield from (Example(text, "") for text in texts)
+    elif file is None or str(file) == "-":
+        if sys.stdin.isatty():
+            print("Texts, one a line; end with Ctrl-D.", file=sys.stderr)
+        yield from _lines(sys.stdin, "the standard input")
+    elif file.suffix == ".txt":
+        if not file.is_file():
+            raise InvalidData(f"There is no file {file}: check the spelling, or give the full path.")
+        with file.open(encoding="utf-8") as lines:
+            yield from _lines(lines, str(file))
+    else:
+        # there need be no labels here: the column of texts stands in for the column of labels
+        yield from iterate_examples(file, text_column=column, label_column=column)
+
+
+def _lines(lines: Iterable[str], where: str) -> Iterator[Example]:
+    try:
+        for line in lines:
+            if line.strip():
+                yield Example(line.rstrip("\r\n"), "")
+    except UnicodeDecodeError as error:
+        raise InvalidData(f"Expected UTF-8 in {where}, found other bytes: save it as UTF-8.") from error
+
+
+def _show_json(texts: Sequence[Example], found: Sequence[dict[str, Any]]) -> None:
+    for example, answer in zip(texts, found, strict=True):
+        print(json.dumps({"text": example.text} | answer, ensure_ascii=False), flush=True)
+
+
+def _show(texts: Sequence[Example], found: Sequence[dict[str, Any]]) -> None:
+    """A table on a terminal; elsewhere lines of label, confidence and text, parted by tabs."""
+    rows = [
+        [escape(example.text), escape(" | ".join(_ranks(answer)))]
+        for example, answer in zip(texts, found, strict=True)
+    ]
+    console = make_console()
+    if console.is_terminal:
+        print_table(console, "Most likely classes", ["text", "class"], rows)
+        return
+    for example, answer in zip(texts, found, strict=True):
+        print(f"{' | '.join(_ranks(answer))}\t{' '.join(example.text.split())}", flush=True)
+
+
+def _ranks(answer: dict[str, Any]) -> list[str]:
+    named = [f"{rank['label']} {rank['probability']:.2f}" for rank in answer["top"]]
+    return [UNKNOWN, *(f"({name})" for name in named)] if answer["is_unknown"] else named
+
+
+def _scores(tested: Sequence[Example], found: Sequence[str], strangers: Counter[str]) -> dict[str, Any]:
+    right = Counter(
+        example.label for example, label in zip(tested, found, strict=True) if example.label == label
+    )
+    texts, named = Counter(example.label for example in tested), Counter(found)
+    classes = [
+        {
+            "class": name,
+            "texts": texts[name],
+            "recall": right[name] / texts[name],
+            "precision": right[name] / named[name] if named[name] else None,
+        }
+        for name in sorted(texts)
+    ]
+    return {
+        "accuracy": sum(right.values()) / len(tested),
+        "texts": len(tested),
+        "classes": classes,
+        "unknown_labels": dict(sorted(strangers.items())),
+    }
+
+
+def _show_scores_json(result: dict[str, Any]) -> None:
+    print(json.dumps(result, ensure_ascii=False))
+
+
+def _show_scores(result: dict[str, Any]) -> None:
+    console = make_console()
+    rows = [
+        [escape(row["class"]), str(row["texts"]), f"{row['recall']:.1%}", _percent(row["precision"])]
+        for row in result["classes"]
+    ]
+    print_table(console, "Classes", ["class", "texts", "recall", "precision"], rows)
+    console.print(f"Accuracy {result['accuracy']:.1%} on {result['texts']} texts.", highlight=False)
+    if result["unknown_labels"]:
+        count, names = sum(result["unknown_labels"].values()), ", ".join(result["unknown_labels"])
+        console.print(
+            f"Left out: {count} texts of classes the model does not know ({names}).",
+            highlight=False,
+            markup=False,
+        )
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

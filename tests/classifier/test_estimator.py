@@ -1,0 +1,263 @@
+"""What a user holds: scikit-learn's contract, new classes in any call, labels as given."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from repcl import ContinualClassifier
+from repcl.classifier import InvalidInput
+from repcl.data import Example
+from repcl.errors import InvalidSetting, RepclError, UnknownName
+from repcl.methods import METHODS
+from tests.classifier.conftest import toy
+from tests.conftest import toy_task
+
+
+def test_a_new_label_in_a_later_call_is_a_new_class(make):
+    classifier = make().partial_fit(*toy("vehicle", "fruit"))
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+    classifier.partial_fit(*toy("weather"))
+    assert classifier.classes_.tolist() == ["fruit", "vehicle", "weather"]
+
+
+def test_new_examples_of_an_old_class_join_its_memory_selection(make):
+    classifier = make(memory_per_class=3).partial_fit(*toy("fruit", "vehicle", texts=1))
+    assert classifier.method_.memory.counts() == {"fruit": 1, "vehicle": 1}
+    classifier.partial_fit(*toy("fruit", "weather", texts=6, start=30))
+    assert classifier.method_.memory.counts() == {"fruit": 3, "vehicle": 1, "weather": 3}
+
+
+def test_fit_starts_over(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    once = classifier.predict_proba(toy("fruit")[0])
+    classifier.partial_fit(*toy("weather"))
+    again = classifier.fit(*toy("fruit", "vehicle"))
+    assert again is classifier
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+    np.testing.assert_array_equal(classifier.predict_proba(toy("fruit")[0]), once)
+
+
+def test_the_order_in_which_texts_are_given_does_not_matter(make):
+    texts, labels = toy("fruit", "vehicle", "weather")
+    forwards = make().fit(texts, labels)
+    backwards = make().fit(texts[::-1], labels[::-1])
+    np.testing.assert_array_equal(forwards.predict_proba(texts), backwards.predict_proba(texts))
+
+
+def test_probabilities_follow_sorted_classes_sum_to_one_and_decide_the_prediction(make):
+    classifier = make().fit(*toy("weather", "fruit", "vehicle"))
+    texts, _ = toy("vehicle", "fruit", start=40)
+    probabilities = classifier.predict_proba(texts)
+    assert probabilities.shape == (20, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    best = classifier.classes_[probabilities.argmax(axis=1)]
+    np.testing.assert_array_equal(classifier.predict(texts), best)
+
+
+def test_one_text_alone_gets_the_label_it_gets_among_others(make):
+    classifier = make().fit(*toy("weather", "fruit", "vehicle"))
+    texts, _ = toy("vehicle", "fruit", start=40)
+    alone = [classifier.predict([text])[0] for text in texts]
+    assert classifier.predict(texts).tolist() == alone
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["b", "a", "b", "a"],
+        [10, 9, 10, 9],
+        np.array([-1, 2, -1, 2]),
+        np.array(["x", "y", "x", "y"], dtype=object),
+    ],
+    ids=["str", "int", "array of int", "array of objects"],
+)
+def test_labels_come_back_as_they_were_given(make, labels):
+    texts, _ = toy("fruit", "vehicle", texts=2)
+    classifier = make().fit(texts, labels)
+    kind = str if isinstance(labels[0], str) else np.integer
+    assert classifier.classes_.tolist() == sorted(set(labels))
+    assert all(isinstance(label, kind) for label in classifier.predict(texts))
+
+
+def test_examples_of_relations_are_taken_as_they_are(make, tmp_path):
+    from tests.classifier.conftest import save_tiny_encoder
+
+    task = toy_task("relation", "fruit", "vehicle")
+    folder = save_tiny_encoder(tmp_path / "encoder")
+    classifier = make(encoder=str(folder)).fit(task.train, [one.label for one in task.train])
+    assert set(classifier.predict(task.test)) <= {"fruit", "vehicle"}
+    classifier.save(tmp_path / "model")
+    loaded = ContinualClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(task.test), classifier.predict_proba(task.test))
+    with pytest.raises(InvalidInput, match="Expected relation input, found sentence input"):
+        classifier.predict(["a plain text"])
+
+
+def test_classes_announced_are_listed_at_once_with_probability_zero(make):
+    classifier = make().partial_fit(*toy("fruit", "vehicle"), classes=["vehicle", "fruit", "weather"])
+    assert classifier.classes_.tolist() == ["fruit", "vehicle", "weather"]
+    assert (classifier.predict_proba(toy("fruit")[0])[:, 2] == 0).all()
+    classifier.partial_fit(*toy("weather"))
+    assert (classifier.predict_proba(toy("fruit")[0])[:, 2] > 0).all()
+
+
+def test_a_label_outside_the_classes_announced_is_named(make):
+    with pytest.raises(InvalidInput, match="found 'vehicle'"):
+        make().partial_fit(*toy("fruit", "vehicle"), classes=["fruit"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "sentence"),
+    [
+        ("a single text", ["a"], "put it in a list"),
+        (["a"], "b", "flat list"),
+        (["a", 3], ["x", "y"], "position 1, found 3"),
+        (["a", None], ["x", "y"], "position 1, found None"),
+        (["a", "b"], ["x"], "found 1 labels for 2 texts"),
+        (["a", "b"], ["x", None], "position 1, found None"),
+        (["a", "b"], ["x", float("nan")], "position 1, found nan"),
+        (["a", "b"], ["x", 1], "Expected every label to be text"),
+        (["a", "b"], [True, False], "found True"),
+        (["a", " "], ["x", "y"], "empty"),
+        (["a", "\ud800"], ["x", "y"], "surrogate"),
+        ([], [], "found none"),
+        ([["a"], ["b"]], ["x", "y"], "position 0"),
+        (np.array([["a"], ["b"]]), ["x", "y"], "shape"),
+        (3, [1], "sequence of texts"),
+        (["a"], None, "found None"),
+    ],
+)
+def test_bad_input_is_refused_with_what_was_found(make, texts, labels, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        make().fit(texts, labels)
+
+
+def test_labels_of_another_type_than_before_are_refused_and_nothing_changes(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    before = classifier.predict_proba(toy("fruit")[0])
+    with pytest.raises(InvalidInput, match="Expected every label to be text"):
+        classifier.partial_fit(["rain"], [3])
+    np.testing.assert_array_equal(classifier.predict_proba(toy("fruit")[0]), before)
+
+
+def test_predicting_nothing_gives_nothing(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    assert classifier.predict([]).shape == (0,)
+    assert classifier.predict_proba([]).shape == (0, 2)
+
+
+def test_an_empty_text_can_be_asked_about(make):
+    assert make().fit(*toy("fruit", "vehicle")).predict([""]).shape == (1,)
+
+
+def test_before_learning_it_says_that_it_is_not_fitted(make):
+    with pytest.raises(NotFittedError, match="has learned nothing yet"):
+        make().predict(["a"])
+    assert not hasattr(make(), "classes_")
+
+
+def test_init_only_stores(make):
+    classifier = ContinualClassifier(method="no such", encoder=3, settings={"a": 1}, seed="x")
+    assert classifier.get_params()["encoder"] == 3
+    with pytest.raises(UnknownName, match="No method 'no such'"):
+        classifier.fit(["a", "b"], ["x", "y"])
+
+
+def test_clone_has_the_parameters_and_has_learned_nothing(make):
+    fitted = make(seed=4, memory_per_class=2).fit(*toy("fruit", "vehicle"))
+    twin = clone(fitted)
+    assert twin.get_params() == fitted.get_params()
+    with pytest.raises(NotFittedError):
+        twin.predict(["a"])
+
+
+@pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])
+def test_a_copy_predicts_and_learns_the_same(make, copied):
+    first = make().fit(*toy("fruit", "vehicle"))
+    second = copied(first)
+    for classifier in (first, second):
+        classifier.partial_fit(*toy("weather", "fruit", start=20))
+    texts = toy("fruit", "weather", start=60)[0]
+    np.testing.assert_array_equal(first.predict_proba(texts), second.predict_proba(texts))
+
+
+def test_it_works_in_a_pipeline_cross_validation_and_a_grid_search(make):
+    texts, labels = toy("fruit", "vehicle", texts=8)
+    lower = FunctionTransformer(lambda values: [value.lower() for value in values])
+    pipeline = make_pipeline(lower, make("sequential")).fit(texts, labels)
+    assert pipeline.predict(texts).shape == (16,)
+    scores = cross_val_score(make("sequential"), np.array(texts), labels, cv=2)
+    assert scores.shape == (2,)
+    search = GridSearchCV(make("sequential"), {"seed": [0, 1]}, cv=2).fit(texts, labels)
+    assert set(search.best_params_) == {"seed"}
+    assert search.score(texts, labels) >= 0
+
+
+def test_score_is_accuracy(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    texts, labels = toy("fruit", "vehicle", start=30)
+    assert classifier.score(texts, labels) == np.mean(classifier.predict(texts) == np.array(labels))
+
+
+def test_the_memory_budget_in_all_is_kept(make):
+    classifier = make(memory_total=7).fit(*toy("fruit", "vehicle"))
+    classifier.partial_fit(*toy("weather"))
+    assert classifier.method_.memory.counts() == {"fruit": 2, "vehicle": 2, "weather": 2}
+
+
+def keeps_no_text(name):
+    method = METHODS[name]
+    return "memory_per_class" not in method.Settings.model_fields and not method.keeps_everything
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if "sentence" in METHODS[name].kinds])
+def test_a_memory_of_nothing_works_where_no_exemplars_are_needed_and_is_refused_elsewhere(make, name):
+    classifier = make(name, memory_per_class=0)
+    if keeps_no_text(name):
+        classifier.fit(*toy("fruit", "vehicle", texts=4))
+        assert len(classifier.method_.memory) == 0
+    else:
+        with pytest.raises(InvalidSetting, match=r"learns from kept texts\..*none: .*sequential"):
+            classifier.fit(*toy("fruit", "vehicle", texts=4))
+
+
+def test_a_classifier_interrupted_in_the_middle_is_not_used_any_more(make, monkeypatch):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(classifier.method_), "remember", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        classifier.partial_fit(*toy("weather"))
+    with pytest.raises(RepclError, match="interrupted while it learned"):
+        classifier.predict(["a"])
+
+
+def test_a_first_lesson_that_fails_leaves_a_fresh_classifier(make):
+    classifier = make()
+    with pytest.raises(RepclError):
+        classifier.partial_fit([Example("abc", "", head=None, tail=None, trigger=None)], ["x"], classes=["y"])
+    classifier.partial_fit(*toy("fruit", "vehicle"))
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+
+
+def test_importing_the_package_does_not_import_torch():
+    script = "import repcl, sys; assert 'torch' not in sys.modules; repcl.__version__"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_an_unknown_attribute_of_the_package_is_an_error():
+    import repcl
+
+    with pytest.raises(AttributeError, match="nonsense"):
+        repcl.nonsense  # noqa: B018

@@ -1,0 +1,165 @@
+"""Rename, merge and remove classes, whatever the method."""
+
+import numpy as np
+import pytest
+
+from repcl.classifier import InvalidInput
+from repcl.errors import InvalidSetting, UnknownName
+from repcl.methods import METHODS
+from tests.classifier.conftest import toy
+
+SENTENCE_METHODS = [name for name in METHODS if "sentence" in METHODS[name].kinds]
+every_method = pytest.mark.parametrize("name", SENTENCE_METHODS)
+ASKED = toy("fruit", "vehicle", "weather", start=70)[0]
+TOPICS = ("fruit", "vehicle", "weather")
+
+
+@every_method
+def test_renaming_changes_the_name_and_nothing_else(make, name):
+    classifier = make(name, holdout_per_class=2).fit(*toy(*TOPICS))
+    before = classifier.predict_proba(ASKED)
+    classifier.rename_class("vehicle", "a vehicle")
+    assert classifier.classes_.tolist() == ["a vehicle", "fruit", "weather"]
+    np.testing.assert_array_equal(classifier.predict_proba(ASKED), before[:, [1, 0, 2]])
+    assert "vehicle" not in classifier.method_.memory.classes
+    assert classifier.last_update_.action == "rename"
+
+
+@every_method
+def test_a_renamed_class_can_be_taught_more(make, name):
+    classifier = make(name).fit(*toy(*TOPICS)).rename_class("fruit", "food")
+    classifier.partial_fit(["plum and pear", "a cold city"], ["food", "place"])
+    assert classifier.classes_.tolist() == ["food", "place", "vehicle", "weather"]
+    assert classifier.predict(ASKED).shape == (30,)
+
+
+@every_method
+def test_removing_leaves_nothing_of_the_class_in_memory_rows_or_statistics(make, name):
+    classifier = make(name, holdout_per_class=2).fit(*toy(*TOPICS))
+    classifier.remove_class("vehicle")
+    assert classifier.classes_.tolist() == ["fruit", "weather"]
+    assert classifier.predict_proba(ASKED).shape == (30, 2)
+    assert set(classifier.predict(ASKED)) <= {"fruit", "weather"}
+    held = [*classifier.method_.memory, *classifier.known().held_back]
+    assert "vehicle" not in {example.label for example in held}
+    for key, tensor in classifier.method_.state_dict().items():
+        if key.endswith(("head.output.weight", "prototypes", "sums", "counts", "weights", "offsets")):
+            assert len(tensor) == 2, key
+
+
+@pytest.mark.filterwarnings("ignore::repcl.classifier.ForgettingWarning")
+@every_method
+def test_merging_makes_one_class_within_the_budget(make, name):
+    classifier = make(name, memory_per_class=4, holdout_per_class=2).fit(*toy(*TOPICS))
+    classifier.merge_classes(["weather", "vehicle"], "outside")
+    assert classifier.classes_.tolist() == ["fruit", "outside"]
+    np.testing.assert_allclose(classifier.predict_proba(ASKED).sum(axis=1), 1.0)
+    if not METHODS[name].keeps_everything:
+        assert classifier.method_.memory.counts().get("outside", 0) <= 4
+    assert sum(example.label == "outside" for example in classifier.known().held_back) <= 2
+    classifier.partial_fit(*toy("place"))
+    assert classifier.classes_.tolist() == ["fruit", "outside", "place"]
+
+
+def test_a_merged_memory_takes_from_its_parts_in_turn(make):
+    classifier = make(memory_per_class=4).fit(*toy(*TOPICS))
+    parts = [classifier.method_.memory.of(name)[:2] for name in ("vehicle", "weather")]
+    classifier.merge_classes(["weather", "vehicle"], "weather")
+    merged = [example.text for example in classifier.method_.memory.of("weather")]
+    assert merged == [text.text for pair in zip(*parts, strict=True) for text in pair]
+
+
+def test_merging_into_an_existing_class_takes_that_class_in(make):
+    classifier = make().fit(*toy(*TOPICS)).merge_classes(["weather"], "fruit")
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+
+
+def test_a_merged_row_is_the_mean_of_its_parts(make):
+    classifier = make().fit(*toy(*TOPICS))
+    rows = classifier.method_.head.output.weight.detach().clone()
+    classifier.merge_classes(["fruit", "weather"], "both")
+    assert classifier.method_.classes == ["both", "vehicle"]
+    np.testing.assert_allclose(
+        classifier.method_.head.output.weight.detach(), np.stack([(rows[0] + rows[2]) / 2, rows[1]])
+    )
+
+
+def test_the_instant_learner_merges_as_if_it_had_never_told_the_classes_apart(make):
+    if "instant" not in METHODS:
+        pytest.skip("instant is not there")
+    texts, labels = toy(*TOPICS)
+    merged = make("instant").fit(texts, labels).merge_classes(["fruit", "weather"], "both")
+    direct = make("instant").fit(texts, ["vehicle" if label == "vehicle" else "both" for label in labels])
+    np.testing.assert_allclose(
+        merged.known().scores(_examples(ASKED))[
+            :, [merged.method_.classes.index(name) for name in ("both", "vehicle")]
+        ],
+        direct.known().scores(_examples(ASKED))[
+            :, [direct.method_.classes.index(name) for name in ("both", "vehicle")]
+        ],
+        atol=1e-5,
+    )
+
+
+def _examples(texts):
+    from repcl.classifier.inputs import as_examples
+
+    return as_examples(texts)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda one: one.rename_class("fruits", "x"), "No class 'fruits'. Did you mean 'fruit'?"),
+        (lambda one: one.rename_class("fruit", "vehicle"), "There is a class 'vehicle' already"),
+        (lambda one: one.remove_class("boats"), "No class 'boats'"),
+        (lambda one: one.merge_classes(["fruit"], "x"), "two or more classes to merge"),
+        (lambda one: one.merge_classes(["fruit", "no"], "x"), "No class 'no'"),
+        (lambda one: one.rename_class("fruit", 3), "Expected every label to be text"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(make, change, sentence):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    before = classifier.predict_proba(ASKED)
+    with pytest.raises((UnknownName, InvalidInput), match=sentence.replace("?", r"\?")):
+        change(classifier)
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+    np.testing.assert_array_equal(classifier.predict_proba(ASKED), before)
+
+
+def test_the_only_class_cannot_be_removed(make):
+    with pytest.raises(InvalidInput, match="is the only class"):
+        make().fit(*toy("fruit")).remove_class("fruit")
+
+
+def test_numbers_are_renamed_to_numbers(make):
+    texts, _ = toy("fruit", "vehicle", texts=2)
+    classifier = make().fit(texts, [1, 1, 2, 2]).rename_class(1, 7)
+    assert classifier.classes_.tolist() == [2, 7]
+
+
+def test_a_method_that_keeps_what_belongs_to_no_class_refuses_rather_than_keep_it_silently(make):
+    import torch
+
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    classifier.method_.register_buffer("diary", torch.zeros(3))
+    with pytest.raises(InvalidSetting, match="keeps 'diary'"):
+        classifier.remove_class("fruit")
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+
+
+def test_frozen_learners_taught_apart_can_be_united(make):
+    if "instant" not in METHODS:
+        pytest.skip("instant is not there")
+    first = make("instant", holdout_per_class=2).fit(*toy("fruit", "vehicle"))
+    second = make("instant", holdout_per_class=2).fit(*toy("weather", "fruit", start=30))
+    first.absorb(second)
+    assert first.classes_.tolist() == ["fruit", "vehicle", "weather"]
+    assert first.last_update_.new_classes == ("weather",)
+    assert first.predict(ASKED).shape == (30,)
+
+
+def test_trained_methods_cannot_be_united(make):
+    first, second = make().fit(*toy("fruit", "vehicle")), make().fit(*toy("weather", "place"))
+    with pytest.raises(InvalidSetting, match="cannot take over what another classifier learned"):
+        first.absorb(second)

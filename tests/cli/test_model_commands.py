@@ -1,0 +1,362 @@
+"""The commands that make, ask and change a model folder, as typed."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from repcl import ContinualClassifier
+from repcl.classifier import ModelFolder
+from tests.conftest import toy_example
+
+CHEAP = ("--method", "fea", "--preset", "smoke", "--set", "learning_rate=0.001", "--device", "cpu")
+
+
+def write(path: Path, *topics: str, texts: int = 10, start: int = 0) -> Path:
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["text", "label"])
+        for topic in topics:
+            for number in range(start, start + texts):
+                rows.writerow([f"{toy_example('sentence', topic, number).text} {number}", topic])
+    return path
+
+
+@pytest.fixture(scope="module")
+def taught(encoder_folder, tmp_path_factory) -> Path:
+    """A model with one revision, made in Python."""
+    path = tmp_path_factory.mktemp("taught") / "model"
+    settings = {"initial_epochs": 1, "replay_epochs": 1, "learning_rate": 1e-3, "warmup_epochs": 0.0}
+    examples = [toy_example("sentence", topic, n) for topic in ("fruit", "vehicle") for n in range(12)]
+    texts = [f"{one.text} {number}" for number, one in enumerate(examples)]
+    classifier = ContinualClassifier("fea", str(encoder_folder), settings=settings, device="cpu")
+    classifier.fit(texts, [one.label for one in examples]).save(path)
+    return path
+
+
+@pytest.fixture
+def model(taught, tmp_path) -> Path:
+    return shutil.copytree(taught, tmp_path / "model")
+
+
+def harmed(monkeypatch) -> None:
+    """From now on every held-back text of an old class is taken for lost."""
+    from repcl.classifier import learning
+
+    real = learning.compare
+
+    def pessimist(labels, before, after, **options):
+        return real(labels, [True] * len(labels), [False] * len(labels), **options)
+
+    monkeypatch.setattr(learning, "compare", pessimist)
+
+
+def soothed(monkeypatch) -> None:
+    from repcl.classifier import learning
+
+    real = learning.compare
+    monkeypatch.setattr(
+        learning, "compare", lambda labels, before, after, **options: real(labels, before, before, **options)
+    )
+
+
+# ---- learn --------------------------------------------------------------------------------------
+
+
+def test_learn_makes_a_folder_and_says_what_was_learned(repcl, encoder_folder, tmp_path):
+    data = write(tmp_path / "a.csv", "fruit", "vehicle")
+    output = repcl("learn", tmp_path / "model", data, "--encoder", encoder_folder, *CHEAP)
+    assert output.code == 0, output.err
+    assert "Learned 2 new classes (fruit, vehicle) from 16 texts; 4 more held back." in output.out
+    assert "is at revision 1, with 2 classes." in output.out
+    assert ContinualClassifier.load(tmp_path / "model").classes_.tolist() == ["fruit", "vehicle"]
+
+
+def test_learn_again_adds_classes_as_a_new_revision(repcl, model, tmp_path, monkeypatch):
+    soothed(monkeypatch)
+    output = repcl("learn", model, write(tmp_path / "b.csv", "weather", "fruit", start=40))
+    assert output.code == 0, output.err
+    assert "1 new class (weather) and 1 known class (fruit)" in output.out
+    assert "right before" in output.out
+    assert ModelFolder(model).current() == 2
+
+
+def test_an_update_that_harms_old_classes_is_kept_but_not_used(repcl, model, tmp_path, monkeypatch):
+    harmed(monkeypatch)
+    output = repcl("learn", model, write(tmp_path / "b.csv", "weather"))
+    assert output.code == 3
+    assert "Not used: class 'fruit' lost 2 of its 2 held-back texts" in output.out
+    assert "Old classes that fell" in output.out
+    assert f"repcl rollback {model} 2" in output.out
+    assert ModelFolder(model).current() == 1
+    assert repcl("rollback", model, 2).code == 0
+    assert ModelFolder(model).current() == 2
+
+
+def test_a_harmful_update_can_be_accepted_at_once(repcl, model, tmp_path, monkeypatch):
+    harmed(monkeypatch)
+    output = repcl("learn", model, write(tmp_path / "b.csv", "weather"), "--accept")
+    assert output.code == 0
+    assert ModelFolder(model).current() == 2
+
+
+def test_learn_speaks_json(repcl, model, tmp_path, monkeypatch):
+    harmed(monkeypatch)
+    output = repcl("learn", model, write(tmp_path / "b.csv", "weather"), "--json")
+    told = json.loads(output.out)
+    assert output.code == 3
+    assert told["revision"] == 2
+    assert not told["is_current"]
+    assert told["update"]["new_classes"] == ["weather"]
+    assert told["accept_with"] == f"repcl rollback {model} 2"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--method", "repcl"), "was made with method = 'fea', found 'repcl': leave out --method"),
+        (("--memory-per-class", 3), "was made with memory_per_class = 10, found 3"),
+        (("--seed", 5), "leave out --seed"),
+    ],
+)
+def test_learn_does_not_change_how_a_model_was_made(repcl, model, tmp_path, words, sentence):
+    output = repcl("learn", model, write(tmp_path / "b.csv", "weather"), *words)
+    assert output.code == 2
+    assert sentence in output.err
+    assert ModelFolder(model).numbers() == [1]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [("text,label\n", "no data rows"), ("text,label\n,x\n", "not empty"), ("a,b\n1,2\n", "no column 'text'")],
+)
+def test_a_bad_file_makes_no_folder(repcl, tmp_path, content, sentence):
+    (tmp_path / "bad.csv").write_text(content)
+    output = repcl("learn", tmp_path / "model", tmp_path / "bad.csv")
+    assert output.code == 2
+    assert sentence in output.err
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_unknown_method_makes_no_folder(repcl, tmp_path):
+    data = write(tmp_path / "a.csv", "fruit", "vehicle")
+    output = repcl("learn", tmp_path / "model", data, "--method", "repcll")
+    assert output.code == 2
+    assert "Did you mean 'repcl'?" in output.err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_locked_model_says_who_holds_it(repcl, model, tmp_path):
+    with ModelFolder(model).lock("learning other.csv"):
+        output = repcl("learn", model, write(tmp_path / "b.csv", "weather"), "--wait", 0)
+    assert output.code == 2
+    assert f"process {os.getpid()}" in output.err
+    assert "learning other.csv" in output.err
+
+
+def test_numbers_stay_numbers(repcl, encoder_folder, tmp_path, monkeypatch):
+    soothed(monkeypatch)
+    classifier = ContinualClassifier(
+        "fea", str(encoder_folder), settings={"initial_epochs": 1, "replay_epochs": 1}, device="cpu"
+    )
+    classifier.fit(["apple", "pear", "car", "bike"], [1, 1, 2, 2]).save(tmp_path / "model")
+    (tmp_path / "b.csv").write_text("text,label\nrain,3\nsnow,3\n")
+    assert repcl("learn", tmp_path / "model", tmp_path / "b.csv").code == 0
+    assert ContinualClassifier.load(tmp_path / "model").classes_.tolist() == [1, 2, 3]
+    (tmp_path / "c.csv").write_text("text,label\nrain,three\n")
+    output = repcl("learn", tmp_path / "model", tmp_path / "c.csv")
+    assert output.code == 2
+    assert "found 'three'" in output.err
+
+
+# ---- predict and evaluate -----------------------------------------------------------------------
+
+
+def test_predict_names_the_class_of_typed_texts(repcl, model):
+    output = repcl("predict", model, "the apple is red", "a slow train", "--top", 2)
+    assert output.code == 0, output.err
+    lines = output.out.splitlines()
+    assert len(lines) == 2
+    assert "fruit" in lines[0]
+    assert "vehicle" in lines[0]
+    assert lines[0].endswith("\tthe apple is red")
+
+
+def test_predict_reads_lines_from_a_pipe_and_speaks_json(repcl, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO('the apple\n\nthe car [/] is "fast"\n'))
+    output = repcl("predict", model, "--json")
+    told = [json.loads(line) for line in output.out.splitlines()]
+    assert [one["text"] for one in told] == ["the apple", 'the car [/] is "fast"']
+    assert all(one["label"] in ("fruit", "vehicle") for one in told)
+    assert all(0 <= one["confidence"] <= 1 for one in told)
+
+
+def test_predict_reads_files_with_and_without_labels(repcl, model, tmp_path):
+    (tmp_path / "a.txt").write_text("the apple\nthe car\n")
+    (tmp_path / "b.csv").write_text("text\nthe apple\n")
+    (tmp_path / "c.jsonl").write_text('{"text": "the apple", "label": "x"}\n')
+    for name, count in (("a.txt", 2), ("b.csv", 1), ("c.jsonl", 1)):
+        assert len(repcl("predict", model, "--file", tmp_path / name).out.splitlines()) == count
+
+
+def test_predict_says_unknown_when_asked_to(repcl, model):
+    output = repcl("predict", model, "the war", "--unknown", "--threshold", 1, "--json")
+    assert json.loads(output.out)["label"] == "unknown"
+    assert json.loads(output.out)["is_unknown"]
+    assert json.loads(repcl("predict", model, "the war", "--unknown", "--threshold", 0, "--json").out)[
+        "label"
+    ] in ("fruit", "vehicle")
+    assert repcl("predict", model, "the war", "--unknown").code == 0
+
+
+def test_predict_can_ask_an_older_revision(repcl, model):
+    repcl("classes", "rename", model, "fruit", "food")
+    assert "food" in repcl("predict", model, "apple", "--top", 2).out
+    assert "fruit" in repcl("predict", model, "apple", "--top", 2, "--revision", 1).out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("predict", "nowhere", "a"), "There is no model in nowhere"),
+        (("predict", "MODEL", "a", "--file", "b.csv"), "found both"),
+        (("predict", "MODEL", "a", "--unknown", "--threshold", "often"), "'often'"),
+        (("predict", "MODEL", "--file", "nowhere.csv"), "no file nowhere.csv"),
+        (("predict", "MODEL", "--file", "nowhere.txt"), "no file nowhere.txt"),
+        (("evaluate", "MODEL", "nowhere.csv"), "no file nowhere.csv"),
+        (("rollback", "MODEL", 9), "has no revision 9; there are: 1"),
+        (("history", "nowhere"), "There is no model in nowhere"),
+        (("classes", "nowhere"), "There is no model in nowhere"),
+        (("classes", "rename", "nowhere", "a", "b"), "There is no model in nowhere"),
+        (("classes", "rename", "MODEL", "fruits", "b"), "Did you mean 'fruit'?"),
+        (("classes", "remove", "MODEL", "boat"), "No class 'boat'"),
+        (("classes", "remove", "nowhere", "boat"), "There is no model in nowhere"),
+        (("discover", "nowhere", "a.csv"), "There is no model in nowhere"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_exit_code_2(repcl, model, words, sentence, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    output = repcl(*(model if word == "MODEL" else word for word in words))
+    assert output.code == 2
+    assert sentence in output.err
+    assert "Traceback" not in output.err + output.out
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_evaluate_compares_with_the_labels(repcl, model, tmp_path):
+    data = write(tmp_path / "test.csv", "fruit", "vehicle", "weather", start=50)
+    told = json.loads(repcl("evaluate", model, data, "--json").out)
+    assert told["texts"] == 20
+    assert told["unknown_labels"] == {"weather": 10}
+    assert {row["class"] for row in told["classes"]} == {"fruit", "vehicle"}
+    mean = sum(row["recall"] * row["texts"] for row in told["classes"]) / 20
+    assert told["accuracy"] == pytest.approx(mean)
+    shown = repcl("evaluate", model, data)
+    assert f"Accuracy {told['accuracy']:.1%} on 20 texts." in shown.out
+    assert "10 texts of classes the model does not know (weather)" in shown.out
+
+
+# ---- classes, history, discover -----------------------------------------------------------------
+
+
+def test_classes_lists_them_with_what_is_kept_of_each(repcl, model):
+    assert "fruit" in repcl("classes", model).out
+    told = json.loads(repcl("classes", "list", model, "--json").out)
+    assert told["classes"][0] == {"class": "fruit", "exemplars": 10, "held_back": 2}
+
+
+def test_rename_and_merge_are_revisions(repcl, model):
+    assert repcl("classes", "rename", model, "fruit", "food").code == 0
+    merged = repcl("classes", "merge", model, "food", "vehicle", "--into", "things", "--json")
+    assert json.loads(merged.out)["classes"] == ["things"]
+    assert ModelFolder(model).numbers() == [1, 2, 3]
+    shown = repcl("history", model).out
+    assert "renamed to food" in shown
+    assert "merged to things" in shown
+
+
+def test_remove_names_the_revisions_that_still_hold_the_class_under_any_name(repcl, model):
+    repcl("classes", "rename", model, "fruit", "food")
+    output = repcl("classes", "remove", model, "food")
+    assert output.code == 0, output.err
+    assert "Older revisions still hold it: 1, 2; --purge deletes them." in output.out
+
+
+def everything(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_remove_with_purge_leaves_no_trace_in_the_folder(repcl, model):
+    texts = [e.text for e in ContinualClassifier.load(model).method_.memory if e.label == "fruit"]
+    assert all(text.encode() in everything(model) for text in texts)
+    output = repcl("classes", "remove", model, "fruit", "--purge", "--json")
+    told = json.loads(output.out)
+    assert (told["purged"], told["classes"]) == ([1], ["vehicle"])
+    left = everything(model)
+    assert not any(text.encode() in left for text in [*texts, "fruit"])
+    assert ModelFolder(model).numbers() == [2]
+
+
+def test_a_class_removed_before_can_be_purged_later(repcl, model):
+    repcl("classes", "remove", model, "fruit")
+    output = repcl("classes", "remove", model, "fruit", "--purge")
+    assert output.code == 0, output.err
+    assert ModelFolder(model).numbers() == [2]
+
+
+def test_history_shows_every_revision_and_speaks_json(repcl, model):
+    repcl("classes", "rename", model, "fruit", "food")
+    told = json.loads(repcl("history", model, "--json").out)
+    assert told["current"] == 2
+    assert [one["number"] for one in told["revisions"]] == [1, 2]
+    assert told["revisions"][0]["updates"][0]["examples"] == 20
+    assert told["revisions"][1]["classes"] == ["food", "vehicle"]
+    shown = repcl("history", model).out
+    assert "learned fruit, vehicle" in shown
+    assert "2*" in shown
+
+
+def test_history_can_be_cut(repcl, model):
+    for name in ("a", "b", "c"):
+        repcl("classes", "rename", model, "fruit" if name == "a" else chr(ord(name) - 1), name)
+    repcl("rollback", model, 1)
+    assert repcl("history", model, "--keep", 2).code == 0
+    assert ModelFolder(model).numbers() == [1, 3, 4]
+
+
+def test_a_damaged_model_is_said_with_the_way_out(repcl, model):
+    repcl("classes", "rename", model, "fruit", "food")
+    (model / "revisions" / "000002.json").write_text("{}")
+    output = repcl("predict", model, "a")
+    assert output.code == 2
+    assert f"repcl rollback {model} 1" in output.err
+    assert repcl("rollback", model, 1).code == 0
+    assert repcl("predict", model, "a").code == 0
+
+
+def test_discover_groups_unknown_texts_and_writes_a_file_that_can_be_learned(
+    repcl, model, tmp_path, monkeypatch
+):
+    data, out = write(tmp_path / "texts.csv", "weather", "place", start=30), tmp_path / "groups.csv"
+    output = repcl("discover", model, data, "--threshold", 1, "--out", out)
+    assert output.code == 0, output.err
+    assert "20 of 20 texts are unknown" in output.out
+    assert "group-1" in output.out
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 20
+    assert set(rows[0]) == {"text", "label"}
+    soothed(monkeypatch)
+    assert repcl("learn", model, out).code == 0
+
+
+def test_discover_speaks_json_and_may_find_nothing(repcl, model, tmp_path):
+    data, out = write(tmp_path / "texts.csv", "weather"), tmp_path / "groups.csv"
+    told = json.loads(repcl("discover", model, data, "--threshold", 0, "--out", out, "--json").out)
+    assert told == {"asked": 10, "unknown": 0, "separation": None, "groups": [], "out": None}
+    assert not out.exists()
