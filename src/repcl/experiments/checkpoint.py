@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from repcl.errors import ResultMismatch
+from repcl.experiments.result import Keep
 from repcl.methods import Method, load_method, save_method
 from repcl.model import Encoder
 
@@ -23,11 +24,13 @@ class Progress:
         fingerprint: of the run they belong to.
         predictions: after each task, the predicted class of every test example seen so far.
         seconds: of each task, by stage.
+        keep: what the run keeps for analysis, from its first task on.
     """
 
     fingerprint: str
     predictions: list[list[str | None]] = field(default_factory=list)
     seconds: list[dict[str, float]] = field(default_factory=list)
+    keep: Keep = "none"
 
 
 def save_checkpoint(folder: Path, method: Method, name: str, progress: Progress) -> None:
@@ -53,10 +56,10 @@ def load_checkpoint(
     return load_method(newest, encoder=encoder, device=device), _read_progress(newest)
 
 
-def checkpoint_fingerprint(folder: Path) -> str | None:
-    """Which run the newest checkpoint belongs to."""
+def checkpoint_progress(folder: Path) -> Progress | None:
+    """What the newest checkpoint says about its run."""
     newest = _newest(folder)
-    return _read_progress(newest).fingerprint if newest is not None else None
+    return _read_progress(newest) if newest is not None else None
 
 
 def remove_checkpoints(folder: Path) -> None:

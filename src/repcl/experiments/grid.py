@@ -5,8 +5,7 @@ import os
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection, wait
@@ -20,6 +19,7 @@ from repcl.data import TaskStream
 from repcl.errors import RepclError
 from repcl.experiments.result import Result
 from repcl.experiments.run import RunObserver, run_experiment
+from repcl.experiments.threads import one_thread_each
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def run_grid(requests: Sequence[RunRequest], *, workers: int, listener: Listener
         return [perform(request, partial(listener, number)) for number, request in enumerate(requests)]
     outcomes: dict[int, Result | Failure] = {}
     waiting = deque(enumerate(requests))
-    with _one_thread_each():
+    with one_thread_each():
         active = [Worker().start(*waiting.popleft()) for _ in range(min(workers, len(requests)))]
         while active:
             ready = wait([worker.connection for worker in active])
@@ -189,17 +189,3 @@ def _serve(connection: Connection) -> None:
 @lru_cache(maxsize=2)
 def _load_stream(arguments: tuple[tuple[str, Any], ...]) -> TaskStream:
     return load_benchmark(**dict(arguments))
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Numerical libraries of child processes read their number of threads from the environment."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.data import InputKind
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods.build import METHODS, method_class
@@ -19,6 +20,7 @@ else:
 
 PRESETS = ("cpu", "paper", "smoke")
 TOP_LEVEL = {
+    "analysis",
     "encoder",
     "extends",
     "max_train_per_class",
@@ -39,6 +41,14 @@ class Preset:
     max_train_per_class: int | None = None
     max_test_per_class: int | None = None
     layers: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
+
+    @property
+    def estimator(self) -> EstimatorSettings:
+        """How mutual information is estimated; later layers win."""
+        chosen: dict[str, Any] = {}
+        for tables in self.layers:
+            chosen |= tables.get("analysis", {})
+        return EstimatorSettings(**chosen)
 
     def settings_for(self, method: str, benchmark: str, kind: InputKind) -> dict[str, Any]:
         """What the preset says about a method's settings; later layers win."""
@@ -112,6 +122,9 @@ def _check_names(tables: Mapping[str, Any]) -> None:
     for name in tables:
         if name not in TOP_LEVEL:
             raise UnknownName("preset entry", name, sorted(TOP_LEVEL))
+    for key in tables.get("analysis", {}):
+        if key not in EstimatorSettings.__dataclass_fields__:
+            raise UnknownName("setting of the analysis", key, EstimatorSettings.__dataclass_fields__)
     groups = [tables, *tables.get("kinds", {}).values(), *tables.get("benchmarks", {}).values()]
     anywhere = {field for method in METHODS for field in _fields(method)}
     for key in (key for group in groups for key in group.get("all", {})):

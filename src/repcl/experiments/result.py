@@ -5,13 +5,15 @@ import os
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from repcl.errors import ResultMismatch
 
 FORMAT = 1
+Keep = Literal["none", "representations", "weights"]
+KEEPS: tuple[Keep, ...] = get_args(Keep)
 RESULT, PREDICTIONS = "result.json", "predictions.jsonl"
 PACKAGES = ("repcl", "torch", "transformers", "scikit-learn", "numpy")
 
@@ -38,6 +40,17 @@ class MemorySummary(BaseModel):
     exemplars_per_class: dict[str, int]
     text_bytes: int
     statistics_bytes: int
+
+
+class KeptSummary(BaseModel):
+    """What was kept for analysis beside the result, and its cost on disk."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: Keep
+    folder: str
+    files: int
+    bytes: int
 
 
 class Result(BaseModel):
@@ -69,6 +82,12 @@ class Result(BaseModel):
     predictions: str
     seconds: dict[str, Any]
     memory: MemorySummary
+    kept: KeptSummary | None = None
+
+    @property
+    def keep(self) -> Keep:
+        """What the run kept for analysis."""
+        return self.kept.what if self.kept is not None else "none"
 
     @property
     def row(self) -> str:

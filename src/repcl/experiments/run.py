@@ -1,7 +1,6 @@
 """One run: a method learns a stream task by task, is tested after each, and can be stopped at any moment."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,26 @@ from repcl.errors import ResultMismatch
 from repcl.evaluation import TestedExample, score_predictions, write_predictions
 from repcl.experiments.checkpoint import (
     Progress,
-    checkpoint_fingerprint,
+    checkpoint_progress,
     load_checkpoint,
     remove_checkpoints,
     save_checkpoint,
 )
 from repcl.experiments.clock import StageClock
+from repcl.experiments.keeping import Keeper, LossRecord, remove_kept
 from repcl.experiments.plan import RunPlan, plan_run
 from repcl.experiments.result import (
     PREDICTIONS,
     RESULT,
     DataSummary,
+    Keep,
     MemorySummary,
     Result,
     installed_versions,
     read_result,
     write_result,
 )
+from repcl.experiments.threads import torch_threads
 from repcl.methods import Method, build_method
 from repcl.model import Encoder
 from repcl.training import Observer
@@ -55,6 +57,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
     fresh: bool = False,
     device: torch.device | str | None = None,
     threads: int = 1,
+    keep: Keep = "none",
     observer: RunObserver | None = None,
     command: str | None = None,
 ) -> Result:
@@ -70,6 +73,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         fresh: start over even if there is something to go on with.
         device: the best one present if not given.
         threads: of torch; one gives the same bits everywhere.
+        keep: what is kept in the folder for `repcl analyze`: representations, weights or none.
         observer: hears about progress.
         command: what the user typed, for the record.
     """
@@ -80,10 +84,11 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         if fresh:
             remove_checkpoints(folder)
             (folder / RESULT).unlink(missing_ok=True)
-        finished = check_earlier(folder, plan.fingerprint(stream))
+            remove_kept(folder)
+        finished = check_earlier(folder, plan.fingerprint(stream), keep)
         if finished is not None:
             return finished
-    with _torch_threads(threads):
+    with torch_threads(threads):
         loaded = load_checkpoint(folder, encoder or plan.encoder, device) if folder is not None else None
         if loaded is None:
             learner = build_method(
@@ -95,11 +100,13 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
                 expected_classes=len(stream.classes),
                 device=device,
             )
-            loaded = learner, Progress(plan.fingerprint(stream))
+            loaded = learner, Progress(plan.fingerprint(stream), keep=keep)
         learner, progress = loaded
-        _learn_stream(learner, stream, plan, progress, folder, observer or RunObserver())
+        keeper = Keeper(progress.keep, stream, folder) if folder is not None else None
+        _learn_stream(learner, stream, plan, progress, folder, observer or RunObserver(), keeper)
     result = _summarise(learner, stream, plan, progress, threads=threads, command=command)
-    if folder is not None:
+    if folder is not None and keeper is not None:
+        result = result.model_copy(update={"kept": keeper.summary()})
         write_predictions(folder / PREDICTIONS, _tested(stream, progress))
         write_result(result, folder)
         remove_checkpoints(folder)
@@ -111,13 +118,17 @@ def run_folder(out: str | Path, stream: TaskStream, plan: RunPlan) -> Path:
     return Path(out) / stream.name / plan.row / f"seed-{plan.seed}"
 
 
-def check_earlier(folder: Path, fingerprint: str) -> Result | None:
-    """The result of an earlier run, if it is there; a run of other settings or data is refused."""
+def check_earlier(folder: Path, fingerprint: str, keep: Keep = "none") -> Result | None:
+    """The result of an earlier run, if there is one; other settings, data or things kept are refused."""
     result = read_result(folder / RESULT) if (folder / RESULT).exists() else None
-    found = result.fingerprint if result is not None else checkpoint_fingerprint(folder)
-    if found is not None and found != fingerprint:
+    found = result or checkpoint_progress(folder)
+    if found is not None and found.fingerprint != fingerprint:
         raise ResultMismatch(
             f"{folder} holds a run with other settings or other data; use --fresh or another --out."
+        )
+    if found is not None and found.keep != keep != "none":
+        raise ResultMismatch(
+            f"{folder} holds a run made with --keep {found.keep}, not {keep}; use --fresh or another --out."
         )
     return result
 
@@ -129,11 +140,14 @@ def _learn_stream(
     progress: Progress,
     folder: Path | None,
     observer: RunObserver,
+    keeper: Keeper | None,
 ) -> None:
     tasks = stream.tasks
+    if keeper is not None and not progress.predictions:
+        keeper.before_tasks(learner)
     for number in range(len(progress.predictions), len(tasks)):
         clock = StageClock(observer)
-        learner.observer = clock
+        learner.observer = record = LossRecord(clock)
         observer.task_begins(number, len(tasks))
         learner.learn(tasks[number], more_follow=number + 1 < len(tasks))
         seen = [example for task in tasks[: number + 1] for example in task.test]
@@ -141,6 +155,9 @@ def _learn_stream(
             predicted: list[str | None] = [None] * len(seen)
             if learner.can_predict:
                 predicted = [*learner.predict(seen)]
+        if keeper is not None and keeper.keep != "none":
+            with clock.stage("keeping"):
+                keeper.after_task(learner, plan.method, record.losses)
         progress.predictions.append(predicted)
         progress.seconds.append(clock.seconds)
         correct = [guess == example.label for guess, example in zip(predicted, seen, strict=True)]
@@ -211,13 +228,3 @@ def _summarise(
             statistics_bytes=learner.statistics_bytes(),
         ),
     )
-
-
-@contextmanager
-def _torch_threads(threads: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -1,0 +1,124 @@
+"""One fit of a critic, and what the fitted critic says about pairs that it did or did not see."""
+
+import copy
+from collections.abc import Callable
+from math import inf, log
+
+import torch
+from torch import Tensor
+
+from repcl.analysis.bounds import corrected_loss, donsker_varadhan, info_nce_bound, moving_log_mean
+from repcl.analysis.critic import Critic
+from repcl.analysis.estimator_settings import EstimatorSettings, Partners
+from repcl.analysis.pairs import Paired
+
+GROUP = 128  # texts that InfoNCE tells apart; its bound cannot exceed ln of it
+BUDGET = 10_000  # independent pairs that are scored for a point of a curve
+
+Draw = Callable[[], tuple[Tensor, Tensor]]
+
+
+def partners(rows: int, how: Partners, generator: torch.Generator, *, offset: int = 1) -> Tensor:
+    """An independent partner for each of some shuffled rows, (rows,).
+
+    `shifted` takes a following row, never the row itself. `drawn` draws with replacement, as the authors'
+    code does, and hits one true pair on average; a true pair among the independent ones pulls the estimate
+    down towards ln n.
+    """
+    if how == "drawn":
+        return torch.randint(rows, (rows,), generator=generator)
+    return (torch.arange(rows) + offset) % rows
+
+
+def fit_critic(
+    critic: Critic,
+    draw: Draw,
+    settings: EstimatorSettings,
+    generator: torch.Generator,
+    is_enough: Callable[[int], bool] = lambda _: False,
+) -> None:
+    """Raise the bound on drawn batches of true pairs, until `is_enough(steps made)` or all steps are made."""
+    optimiser = torch.optim.Adam(critic.parameters(), lr=settings.learning_rate, fused=True)
+    log_average: Tensor | None = None
+    for step in range(1, settings.steps + 1):
+        left, right = critic.halves(*draw())
+        marginal = critic.score(left, right[partners(len(right), settings.partners, generator)])
+        log_average = moving_log_mean(log_average, marginal, rate=settings.moving_average)
+        loss = corrected_loss(critic.score(left, right), marginal, log_average)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if is_enough(step):
+            return
+
+
+class Watch:
+    """Looks at a fit now and then, and remembers the critic that was best on texts it was not trained on.
+
+    Args:
+        critic: the critic that is being fitted.
+        trained: pairs that it is fitted on.
+        judged: pairs by which the best moment is chosen; None takes the last.
+        reported: pairs that the value is read off.
+        settings: how often to look, how long to wait.
+        generator: draws of its own, so that looking changes nothing.
+    """
+
+    def __init__(
+        self,
+        critic: Critic,
+        trained: Paired,
+        judged: Paired | None,
+        reported: Paired,
+        settings: EstimatorSettings,
+        generator: torch.Generator,
+    ) -> None:
+        self.critic, self.settings, self.generator = critic, settings, generator
+        self.trained, self.judged, self.reported = trained, judged, reported
+        self.curve: list[float] = []
+        self.fitted_curve: list[float] = []
+        self.best = copy.deepcopy(critic.state_dict())
+        self._height, self._step, self._value = -inf, 0, 0.0
+
+    def __call__(self, step: int) -> bool:
+        """Look, if it is time; whether the fit should end."""
+        if step % self.settings.look_every:
+            return False
+        self.fitted_curve.append(self._bound(self.trained))
+        height = inf if self.judged is None else self._bound(self.judged)
+        if height >= self._height:
+            self._height, self._step, self._value = height, step, self._bound(self.reported)
+            self.best = copy.deepcopy(self.critic.state_dict())
+        self.curve.append(self._value)
+        patience = self.settings.patience
+        return patience is not None and step - self._step >= patience
+
+    def _bound(self, pairs: Paired) -> float:
+        return bound(self.critic, pairs, self.generator, budget=BUDGET, how=self.settings.partners)
+
+
+@torch.no_grad()
+def bound(
+    critic: Critic, pairs: Paired, generator: torch.Generator, *, budget: int, how: Partners = "shifted"
+) -> float:
+    """Donsker and Varadhan's bound over all rows; about `budget` independent pairs are scored."""
+    left, right = critic.halves(*pairs.draw(len(pairs), generator))
+    rows = len(left)
+    rounds = min(rows - 1, max(1, budget // rows))
+    marginal = [
+        critic.score(left, right[partners(rows, how, generator, offset=offset)])
+        for offset in range(1, rounds + 1)
+    ]
+    return float(donsker_varadhan(critic.score(left, right), torch.cat(marginal)))
+
+
+@torch.no_grad()
+def group_bound(critic: Critic, pairs: Paired, generator: torch.Generator) -> tuple[float, float]:
+    """InfoNCE's bound of the same critic, over groups of texts, and its ceiling, ln of a group's size."""
+    left, right = critic.halves(*pairs.draw(len(pairs), generator))
+    size = min(GROUP, len(left))
+    bounds = [
+        info_nce_bound(critic.score(left[at : at + size, None], right[None, at : at + size]))
+        for at in range(0, len(left) - size + 1, size)
+    ]
+    return float(torch.stack(bounds).mean()), log(size)

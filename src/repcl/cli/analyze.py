@@ -1,0 +1,96 @@
+"""`repcl analyze`: what the representations of finished runs hold, and what passes from task to task."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
+from repcl.cli.tables import make_console, print_table
+from repcl.experiments.analyses import AnalysisRequest, analyse_all, estimator_of, run_folders
+from repcl.experiments.reporting.analysis_figures import run_drawings
+from repcl.experiments.reporting.analysis_tables import overview_table, run_tables
+from repcl.experiments.reporting.table import Table
+from repcl.experiments.result import RESULT, Result, read_result
+from repcl.experiments.run_analysis import ANALYSIS, RunAnalysis
+
+
+def analyze(
+    run: Annotated[Path, typer.Argument(help="A run folder OUT/BENCHMARK/METHOD/seed-R, or OUT for all.")],
+    critics: Annotated[int | None, typer.Option(min=1, help="Fits of each estimate.")] = None,
+    steps: Annotated[int | None, typer.Option(min=25, help="Most steps of a fit.")] = None,
+    authors: Annotated[
+        bool, typer.Option("--authors", help="The estimator of the authors' code, which over-estimates.")
+    ] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Analyse again what was analysed.")] = False,
+) -> None:
+    """Mutual information, spectrum, drift and transfer of finished runs."""
+    console = make_console()
+    results = {folder: read_result(folder / RESULT) for folder in run_folders(run)}
+    requests = [
+        AnalysisRequest(folder, _estimator(result, critics, steps, authors), fresh)
+        for folder, result in results.items()
+    ]
+    analyses = analyse(requests, console, workers=workers)
+    for folder, analysis in analyses.items():
+        for drawing in run_drawings(results[folder].row, analysis):
+            drawing.save(folder)
+        _say_what_is_missing(results[folder], analysis, folder, console)
+    if len(analyses) == 1:
+        [(folder, analysis)] = analyses.items()
+        print_tables(run_tables(analysis), console)
+    else:
+        print_tables([overview_table([(results[folder], one) for folder, one in analyses.items()])], console)
+    console.print(f"Written: {ANALYSIS} and analysis-*.svg, *.png beside each result.", highlight=False)
+
+
+def analyse(
+    requests: Sequence[AnalysisRequest], console: Console, *, workers: int | None
+) -> dict[Path, RunAnalysis]:
+    """Analyse runs, with a line for each as it is done; in the order of the requests."""
+    done = {}
+    for request, analysis in analyse_all(requests, workers=workers or os.cpu_count() or 1):
+        done[request.folder] = analysis
+        console.print(
+            f"Analysed {len(done)} of {len(requests)}: {request.folder}", highlight=False, soft_wrap=True
+        )
+    return {request.folder: done[request.folder] for request in requests}
+
+
+def print_tables(tables: Sequence[Table], console: Console) -> None:
+    """Tables as text; empty ones are left out."""
+    for table in tables:
+        if table.rows:
+            titles = [column.title for column in table.columns]
+            print_table(console, table.title, titles, [[cell.text for cell in row] for row in table.rows])
+            for note in table.notes:
+                console.print(note, highlight=False)
+
+
+def _estimator(result: Result, critics: int | None, steps: int | None, authors: bool) -> EstimatorSettings:
+    chosen = AUTHORS if authors else estimator_of(result)
+    return replace(chosen, critics=critics or chosen.critics, steps=steps or chosen.steps)
+
+
+def _say_what_is_missing(result: Result, analysis: RunAnalysis, folder: Path, console: Console) -> None:
+    if analysis.representations is not None:
+        return
+    again = [*shlex.split(result.command), "--keep", "representations", "--fresh"] if result.command else []
+    how = (
+        shlex.join(again)
+        if again[:2] == ["repcl", "bench"]
+        else "run_experiment(..., keep='representations')"
+    )
+    console.print(
+        f"{folder} kept no representations: no mutual information, spectrum, drift or transfer. "
+        f"To keep them: {how}",
+        style="yellow",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,62 @@
+"""Many analyses on one machine: a process per core, one thread each."""
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from repcl.analysis.estimator_settings import EstimatorSettings
+from repcl.errors import MissingData
+from repcl.experiments.presets import PRESETS, load_preset
+from repcl.experiments.result import RESULT, Result
+from repcl.experiments.run_analysis import RunAnalysis, analyse_run
+from repcl.experiments.threads import one_thread_each
+
+
+@dataclass(frozen=True)
+class AnalysisRequest:
+    """One run to be analysed."""
+
+    folder: Path
+    settings: EstimatorSettings
+    fresh: bool = False
+
+    def perform(self) -> RunAnalysis:
+        """Analyse the run here."""
+        return analyse_run(self.folder, self.settings, fresh=self.fresh)
+
+
+def run_folders(path: Path) -> list[Path]:
+    """The finished runs in a folder: itself, or all below it."""
+    found = (
+        [path] if (path / RESULT).is_file() else [file.parent for file in path.glob(f"*/*/seed-*/{RESULT}")]
+    )
+    if not found:
+        raise MissingData(f"No finished run in {path}; `repcl bench --keep representations ...` makes some.")
+    return sorted(found)
+
+
+def estimator_of(result: Result) -> EstimatorSettings:
+    """The estimator of the preset that a run was made with; a user's own file may be gone."""
+    is_there = result.preset in PRESETS or Path(result.preset).is_file()
+    return load_preset(result.preset).estimator if is_there else EstimatorSettings()
+
+
+def analyse_all(
+    requests: Sequence[AnalysisRequest], *, workers: int
+) -> Iterator[tuple[AnalysisRequest, RunAnalysis]]:
+    """Each run with its analysis, as they are ready; in this process if one worker is enough."""
+    if workers <= 1 or len(requests) <= 1:
+        for request in requests:
+            yield request, request.perform()
+        return
+    with (
+        one_thread_each(),
+        ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool,
+    ):
+        waiting: dict[Future[RunAnalysis], AnalysisRequest] = {
+            pool.submit(AnalysisRequest.perform, request): request for request in requests
+        }
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()

@@ -1,0 +1,160 @@
+"""The analysis of finished runs: everything that can be asked of what they kept, as it stands in a file."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import TypeAdapter, ValidationError
+
+from repcl.analysis.bounds import fano_bound
+from repcl.analysis.drift import Confusion, Movement, centroid_movements, taken_for_newer
+from repcl.analysis.estimator_settings import EstimatorSettings
+from repcl.analysis.mutual_information import (
+    MutualInformation,
+    class_information,
+    input_information,
+    pair_information,
+)
+from repcl.analysis.snapshots import Snapshots
+from repcl.analysis.spectrum import Spectrum, spectrum
+from repcl.analysis.transfer import (
+    SHOTS,
+    ProbeMatrix,
+    forward_transfer,
+    masked_backward_transfer,
+    probe_matrix,
+    steps_to_halve,
+)
+from repcl.errors import ResultMismatch
+from repcl.evaluation import TestedExample, class_forgetting, read_predictions
+from repcl.experiments.kept import read_snapshots
+from repcl.experiments.result import RESULT, Result, read_result, write_whole
+from repcl.experiments.threads import torch_threads
+
+FORMAT = 1
+ANALYSIS = "analysis.json"
+
+
+@dataclass(frozen=True)
+class Representations:
+    """What the kept representations of a run say.
+
+    Attributes:
+        inputs: I(X1;Z1) on the first task's test texts after that task; at the end for `joint`.
+        classes: I(Z;Y) on all test texts at the end.
+        same_class: I(Z1;Z1+) on the first task's test texts.
+        fano: the least I(Z;Y) that the final accuracy implies.
+        untouched: spectrum of the first task's test texts in the untouched encoder.
+        first: their spectrum after the first task.
+        last: their spectrum at the end.
+        movements: how far old classes moved while each task was learned.
+        probes: by number of shots, accuracy of probes on tasks not learned yet.
+        forward_transfer: by number of shots, what learning did for the next task's probe.
+        masked_backward_transfer: what it did to old tasks, when a text's task is given.
+        steps_to_halve: steps until each task's training loss was half of its first value.
+    """
+
+    inputs: MutualInformation
+    classes: MutualInformation
+    same_class: MutualInformation
+    fano: float | None
+    untouched: Spectrum
+    first: Spectrum
+    last: Spectrum
+    movements: Sequence[Movement]
+    probes: Mapping[int, ProbeMatrix]
+    forward_transfer: Mapping[int, float | None]
+    masked_backward_transfer: float | None
+    steps_to_halve: Sequence[int | None]
+
+
+@dataclass(frozen=True)
+class RunAnalysis:
+    """Answers about one run.
+
+    Attributes:
+        fingerprint: of the run.
+        settings: how mutual information was estimated.
+        confusions: which old classes are taken for which newer ones in the end.
+        forgetting: points that each class lost since its best moment, as fractions.
+        representations: None where the run did not keep them.
+    """
+
+    fingerprint: str
+    settings: EstimatorSettings
+    confusions: Sequence[Confusion]
+    forgetting: Mapping[str, float]
+    representations: Representations | None
+    format: int = field(default=FORMAT)
+
+
+_AS_JSON: TypeAdapter[RunAnalysis] = TypeAdapter(RunAnalysis)
+
+
+def analyse_run(folder: Path, settings: EstimatorSettings, *, fresh: bool = False) -> RunAnalysis:
+    """Analyse a run and write `analysis.json` beside its result; an analysis already there is read."""
+    result = read_result(folder / RESULT)
+    earlier = None if fresh else read_analysis(folder)
+    if earlier is not None and (earlier.fingerprint, earlier.settings) == (result.fingerprint, settings):
+        return earlier
+    tested = read_predictions(folder / Path(result.predictions).name)
+    snapshots = read_snapshots(folder, result)
+    class_tasks = {name: task for task, names in reversed([*enumerate(result.class_order)]) for name in names}
+    with torch_threads(1):
+        found = RunAnalysis(
+            result.fingerprint,
+            settings,
+            confusions=taken_for_newer(tested, class_tasks),
+            forgetting=class_forgetting(tested),
+            representations=_ask(snapshots, result, tested, settings) if snapshots is not None else None,
+        )
+    write_whole(folder / ANALYSIS, json.dumps(_AS_JSON.dump_python(found, mode="json"), indent=1) + "\n")
+    return found
+
+
+def read_analysis(folder: Path) -> RunAnalysis | None:
+    """The analysis of a run, if it was made by this version."""
+    path = folder / ANALYSIS
+    if not path.is_file():
+        return None
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return _AS_JSON.validate_python(content) if content["format"] == FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+        raise ResultMismatch(f"{path} is damaged; delete it and analyse the run again.") from error
+
+
+def _ask(
+    snapshots: Snapshots, result: Result, tested: Sequence[TestedExample], settings: EstimatorSettings
+) -> Representations:
+    first, last = snapshots.first, snapshots.last
+    if first is None or last is None:
+        raise ResultMismatch("Representations after the first or the last task are missing; run it again.")
+    of_first = snapshots.test_tasks == 0
+    labels = torch.from_numpy(snapshots.test_labels)
+    start = torch.from_numpy(first.test[of_first])
+    classes = len(result.class_order[0])
+    probes = {shots: probe_matrix(snapshots, shots=shots) for shots in SHOTS}
+    accuracy = result.final_accuracy
+    return Representations(
+        inputs=input_information(torch.from_numpy(snapshots.inputs[of_first]), start, settings),
+        classes=class_information(torch.from_numpy(last.test), labels, settings),
+        same_class=pair_information(start, labels[of_first], settings),
+        fano=None
+        if accuracy is None
+        else fano_bound(accuracy, [*Counter(one.label for one in tested).values()]),
+        untouched=spectrum(snapshots.after[0].test[of_first], classes),
+        first=spectrum(first.test[of_first], classes),
+        last=spectrum(last.test[of_first], classes),
+        movements=centroid_movements(snapshots),
+        probes=probes,
+        forward_transfer={shots: forward_transfer(matrix) for shots, matrix in probes.items()},
+        masked_backward_transfer=masked_backward_transfer(snapshots),
+        steps_to_halve=[
+            steps_to_halve(moment.losses) for done, moment in snapshots.after.items() if done > 0
+        ],
+    )

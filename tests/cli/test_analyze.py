@@ -1,0 +1,120 @@
+"""`repcl analyze` on tiny runs."""
+
+import json
+
+import pytest
+
+from tests.conftest import toy_example
+
+CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--max-test-per-class", 110)
+
+
+@pytest.fixture(scope="module")
+def many_texts(tmp_path_factory):
+    """Two tasks of two classes with 110 test texts each: enough to estimate on."""
+    rows = [
+        toy_example("sentence", topic, n)
+        for topic in ("fruit", "vehicle", "weather", "place")
+        for n in range(8)
+    ]
+    tests = [
+        toy_example("sentence", topic, n)
+        for topic in ("fruit", "vehicle", "weather", "place")
+        for n in range(110)
+    ]
+    folder = tmp_path_factory.mktemp("data")
+    for name, examples in (("tickets.csv", rows), ("test.csv", tests)):
+        lines = [f"{row.text} {n},{row.label}\n" for n, row in enumerate(examples)]
+        (folder / name).write_text("text,label\n" + "".join(lines))
+    return folder
+
+
+def bench(repcl, data, encoder, out, *more):
+    words = ("bench", "--benchmark", data / "tickets.csv", "--test-file", data / "test.csv", "--tasks", 2)
+    output = repcl(*words, "--encoder", encoder, "--out", out, *CHEAP, *more)
+    assert output.code == 0, output.err
+
+
+def test_a_run_is_analysed_with_tables_a_file_and_figures(repcl, many_texts, encoder_folder, tmp_path):
+    bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--keep", "representations")
+    folder = tmp_path / "tickets/fea/seed-0"
+    output = repcl("analyze", folder, "--steps", 50)
+    assert output.code == 0, output.err
+    for words in ("Mutual information, nats", "I(Z1;Z1+)", "Transfer between tasks", "effective rank"):
+        assert words in output.out
+    analysis = json.loads((folder / "analysis.json").read_text())
+    assert analysis["representations"]["inputs"]["value"] is not None
+    assert analysis["representations"]["classes"]["class_ceiling"] == pytest.approx(1.386, abs=1e-3)
+    for name in ("fitting-inputs", "fitting-classes", "fitting-same-class", "spectrum", "drift", "probes-5"):
+        assert (folder / f"analysis-{name}.svg").is_file()
+        assert (folder / f"analysis-{name}.png").is_file()
+
+
+def test_an_analysis_is_not_made_twice_unless_asked(repcl, many_texts, encoder_folder, tmp_path):
+    bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--keep", "representations")
+    path = tmp_path / "tickets/fea/seed-0/analysis.json"
+    repcl("analyze", tmp_path, "--steps", 25)
+    first = path.stat().st_mtime_ns
+    repcl("analyze", tmp_path, "--steps", 25)
+    assert path.stat().st_mtime_ns == first
+    repcl("analyze", tmp_path, "--steps", 50)
+    assert path.stat().st_mtime_ns > first
+
+
+def test_a_folder_of_runs_gets_one_line_each(repcl, many_texts, encoder_folder, tmp_path):
+    methods = ("--method", "fea", "--method", "joint")
+    bench(repcl, many_texts, encoder_folder, tmp_path, *methods, "--keep", "representations")
+    output = repcl("analyze", tmp_path, "--steps", 25, "--workers", 1)
+    assert output.code == 0, output.err
+    assert "Analysis of all runs" in output.out
+    assert "tickets fea" in output.out
+    assert "tickets joint" in output.out
+
+
+def test_what_was_not_kept_is_said_with_the_command_that_keeps_it(repcl, data_file, encoder_folder, tmp_path):
+    words = ("bench", "--benchmark", data_file, "--tasks", 2, "--method", "fea", "--encoder", encoder_folder)
+    repcl(*words, "--out", tmp_path / "runs", "--preset", "smoke", "--workers", 1, "--device", "cpu")
+    output = repcl("analyze", tmp_path / "runs/tickets/fea/seed-0")
+    assert output.code == 0, output.err
+    assert "kept no representations: no mutual information, spectrum, drift or transfer" in output.out
+    assert "--keep representations --fresh" in output.out
+    assert "Classes that lost most" in output.out
+
+
+def test_too_few_texts_are_said_instead_of_a_number(repcl, data_file, encoder_folder, tmp_path):
+    words = ("bench", "--benchmark", data_file, "--tasks", 2, "--method", "fea", "--encoder", encoder_folder)
+    more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--keep", "representations")
+    repcl(*words, "--out", tmp_path / "runs", *more)
+    output = repcl("analyze", tmp_path / "runs/tickets/fea/seed-0")
+    assert output.code == 0, output.err
+    assert "too few texts" in output.out
+
+
+def test_a_folder_without_runs_ends_with_2_and_advice(repcl, tmp_path):
+    output = repcl("analyze", tmp_path)
+    assert output.code == 2
+    assert "No finished run in" in output.err
+    assert "--keep representations" in output.err
+
+
+def test_a_thing_that_cannot_be_kept_is_named(repcl, data_file, encoder_folder, tmp_path):
+    words = ("bench", "--benchmark", data_file, "--method", "fea", "--encoder", encoder_folder)
+    output = repcl(*words, "--out", tmp_path / "runs", "--keep", "representation")
+    assert output.code == 2
+    assert "Did you mean 'representations'?" in output.err
+
+
+@pytest.mark.parametrize(("recipe", "methods"), [("bias", ("joint", "fea")), ("representation", ("fea",))])
+def test_recipes_about_representations_analyse_their_runs_for_the_report(
+    repcl, data_file, encoder_folder, tmp_path, recipe, methods
+):
+    chosen = [word for method in methods for word in ("--method", method)]
+    words = ("reproduce", recipe, "--benchmark", data_file, "--seeds", 1, "--encoder", encoder_folder)
+    more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--out", tmp_path / "out")
+    output = repcl(*words, *chosen, *more)
+    assert output.code == 0, output.err
+    assert (tmp_path / "out/tickets/fea/seed-0/analysis.json").is_file()
+    page = (tmp_path / "out/report.html").read_text()
+    assert f'id="recipe-{recipe}"' in page
+    assert "I(X1;Z1)" in page
+    assert "too few texts" in page
