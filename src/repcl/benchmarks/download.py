@@ -29,12 +29,10 @@ def fetch(
 ) -> Path:
     """Fetch the original files that are not there yet, and return their folder."""
     folder = benchmark.folder(data_dir)
-    missing = set(benchmark.missing_files(folder))
+    missing = benchmark.missing_files(folder)
     files = [file for file in benchmark.files if file.name in missing]
     if any(file.url is None for file in files):
-        raise MissingData(
-            f"{benchmark.name} needs {', '.join(sorted(missing))} in {folder}: {benchmark.remedy()}."
-        )
+        raise MissingData(f"{benchmark.name} needs {', '.join(missing)} in {folder}: {benchmark.remedy()}.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in files:

@@ -15,6 +15,7 @@ from repcl.cli.tables import make_console, print_results
 from repcl.errors import InvalidSetting
 from repcl.experiments import Result, load_preset, parse_overrides, plan_run, write_report
 from repcl.experiments.grid import Failure, RunRequest, run_grid
+from repcl.experiments.keeping import known_keep
 from repcl.experiments.plan import split_variant
 from repcl.experiments.run import check_earlier, run_folder
 from repcl.methods.build import method_class
@@ -46,6 +47,9 @@ def bench(
     data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    keep: Annotated[
+        str, typer.Option(help="For `repcl analyze`: representations, weights or none.")
+    ] = "none",
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
 ) -> None:
     """Compare methods: learn benchmarks task by task and measure what is remembered."""
@@ -70,6 +74,7 @@ def bench(
         "preset": preset,
         "out": out,
         "fresh": fresh,
+        "keep": known_keep(keep),
         "device": device,
         "command": shlex.join(["repcl", *sys.argv[1:]]),
     }
@@ -84,12 +89,12 @@ def bench(
         for name in dict.fromkeys(method)
         for settings in [overrides[split_variant(name)[0]]]
     ]
-    requests = _checked(requests, console)
+    requests = checked_requests(requests, console)
     outcomes = run_requests(requests, console, workers=workers)
-    _finish(outcomes, out, console)
+    finish(outcomes, out, console)
 
 
-def _checked(requests: list[RunRequest], console: Console) -> list[RunRequest]:
+def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRequest]:
     """The requests that can be run; what is wrong with any of them is found before the first starts."""
     possible, told = [], set()
     for request in requests:
@@ -103,7 +108,7 @@ def _checked(requests: list[RunRequest], console: Console) -> list[RunRequest]:
             check_encoder(plan.encoder)
             if not request.options["fresh"]:
                 folder = run_folder(request.options["out"], stream, plan)
-                check_earlier(folder, plan.fingerprint(stream))
+                check_earlier(folder, plan.fingerprint(stream), request.options.get("keep", "none"))
             possible.append(request)
             line = ""
         for text in filter(None, (line, *stream.provenance.notes)):
@@ -123,7 +128,7 @@ def run_requests(
         return run_grid(requests, workers=workers or os.cpu_count() or 1, listener=progress.hear)
 
 
-def _finish(outcomes: list[Result | Failure], out: Path, console: Console) -> None:
+def finish(outcomes: list[Result | Failure], out: Path, console: Console) -> None:
     """The table of what was reached, the report, and the runs that failed."""
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]

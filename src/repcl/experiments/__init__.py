@@ -5,6 +5,7 @@ from repcl.experiments.presets import PRESETS, Preset, load_preset, parse_overri
 from repcl.experiments.report import write_report
 from repcl.experiments.result import Result, find_results, read_result
 from repcl.experiments.run import RunObserver, run_experiment
+from repcl.experiments.verify import Verification, verify_results
 
 __all__ = [
     "PRESETS",
@@ -12,11 +13,13 @@ __all__ = [
     "Result",
     "RunObserver",
     "RunPlan",
+    "Verification",
     "find_results",
     "load_preset",
     "parse_overrides",
     "plan_run",
     "read_result",
     "run_experiment",
+    "verify_results",
     "write_report",
 ]

@@ -1,0 +1,155 @@
+"""`repcl reproduce`: the runs behind a table of the paper, and the table with ours beside the paper's."""
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from repcl.benchmarks import BENCHMARKS, load_benchmark
+from repcl.cli.analyze import analyse
+from repcl.cli.bench import checked_requests, finish, run_requests
+from repcl.cli.tables import make_console
+from repcl.errors import InvalidSetting, MissingData
+from repcl.experiments import Preset, Result, load_preset, plan_run
+from repcl.experiments.analyses import AnalysisRequest
+from repcl.experiments.cost import expected_seconds, measure_step
+from repcl.experiments.grid import Failure, RunRequest
+from repcl.experiments.plan import split_variant
+from repcl.experiments.recipes import RECIPES, Recipe, find_recipe, note_recipe
+from repcl.experiments.reporting.table import duration
+from repcl.experiments.result import RESULT
+from repcl.methods import METHODS
+
+
+def reproduce(
+    recipe: Annotated[str, typer.Argument(help=f"{', '.join(RECIPES)}.", metavar="RECIPE")],
+    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")],
+    benchmark: Annotated[
+        list[str] | None, typer.Option(help="Instead of the paper's benchmarks. Repeatable.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method of the recipe. Repeatable.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Rounds 0 to N-1; default: the recipe's.")] = None,
+    preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")] = "cpu",
+    encoder: Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+) -> None:
+    """Make a table of the paper: our values beside the paper's, in OUT/report.html."""
+    console = make_console()
+    chosen, limits = find_recipe(recipe), load_preset(preset)
+    rows = _registered(chosen.choose(method or []), console)
+    names = list(dict.fromkeys(benchmark)) if benchmark else _at_hand(chosen, data_dir, console)
+    stream_options: dict[str, Any] = {
+        "data_dir": data_dir,
+        "max_train_per_class": limits.max_train_per_class,
+        "max_test_per_class": limits.max_test_per_class,
+    }
+    run_options: dict[str, Any] = {
+        "encoder": encoder,
+        "preset": preset,
+        "settings": {},
+        "out": out,
+        "fresh": fresh,
+        "keep": chosen.keep,
+        "device": device,
+        "command": shlex.join(["repcl", *sys.argv[1:]]),
+    }
+    requests = checked_requests(
+        [
+            RunRequest(row, {"name": name, "seed": number, **stream_options}, run_options)
+            for name in names
+            for number in range(seeds or chosen.rounds)
+            for row in rows
+        ],
+        console,
+    )
+    at_a_time = workers or os.cpu_count() or 1
+    console.print(_expectation(requests, at_a_time), highlight=False, soft_wrap=True)
+    note_recipe(out, chosen)
+    outcomes = run_requests(requests, console, workers=at_a_time)
+    if chosen.keep == "representations":
+        _analyse(outcomes, out, limits, console, workers=at_a_time)
+    finish(outcomes, out, console)
+
+
+def _analyse(
+    outcomes: Sequence[Result | Failure], out: Path, preset: Preset, console: Console, *, workers: int
+) -> None:
+    """Analyse what was reached, for the report; what was analysed before is not done again."""
+    results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
+    folders = [out / result.benchmark / result.row / f"seed-{result.seed}" for result in results]
+    requests = [AnalysisRequest(folder, preset.estimator) for folder in folders]
+    analyse(requests, console, workers=workers)
+
+
+def _registered(rows: Sequence[str], console: Console) -> list[str]:
+    """The rows whose methods exist in this version."""
+    known = [row for row in rows if split_variant(row)[0] in METHODS]
+    absent = dict.fromkeys(name for row in rows if (name := split_variant(row)[0]) not in METHODS)
+    if not known:
+        raise InvalidSetting(f"This version of repcl does not have {', '.join(absent)}; update repcl.")
+    if absent:
+        console.print(f"Skipped: this version of repcl does not have {', '.join(absent)}.", style="yellow")
+    return known
+
+
+def _at_hand(recipe: Recipe, data_dir: Path | None, console: Console) -> list[str]:
+    """The recipe's benchmarks whose files are there; how to get the others is said in a line each."""
+    found, remedies = [], []
+    for name in recipe.benchmarks:
+        benchmark = BENCHMARKS[name]
+        folder = benchmark.folder(data_dir)
+        missing = benchmark.missing_files(folder)
+        if missing:
+            remedies.append(f"{name} needs {', '.join(missing)} in {folder}: {benchmark.remedy()}.")
+        else:
+            found.append(name)
+    if not found:
+        raise MissingData(" ".join(remedies) + " Or choose another with --benchmark, for instance demo.")
+    for remedy in remedies:
+        console.print(f"Skipped: {remedy}", style="yellow", highlight=False, soft_wrap=True)
+    return found
+
+
+def _expectation(requests: Sequence[RunRequest], workers: int) -> str:
+    """How long it will take, from the speed of the encoder measured now on each benchmark's texts."""
+    waiting = [request for request in requests if not _is_finished(request)]
+    if not waiting:
+        return f"All {len(requests)} runs are finished already."
+    seconds = sum(
+        _seconds_on([request for request in waiting if request.stream["name"] == name])
+        for name in dict.fromkeys(request.stream["name"] for request in waiting)
+    )
+    parallel = min(workers, len(waiting))
+    return (
+        f"{len(waiting)} of {len(requests)} runs to make, {parallel} at a time: about "
+        f"{duration(seconds / parallel)}, estimated from a short lesson on this machine as it is now."
+    )
+
+
+def _seconds_on(requests: Sequence[RunRequest]) -> float:
+    """Expected time of runs on one benchmark; all rounds are taken to be as long as the first one here."""
+    stream = load_benchmark(**requests[0].stream)
+    options = {key: requests[0].options[key] for key in ("encoder", "preset")}
+    fea = plan_run("fea", stream, **options)
+    speed = measure_step(fea, stream, device=requests[0].options["device"])
+    return sum(
+        expected_seconds(plan_run(request.method, stream, **options), fea, stream, speed)
+        for request in requests
+    )
+
+
+def _is_finished(request: RunRequest) -> bool:
+    if request.options["fresh"]:
+        return False
+    folder = Path(request.options["out"], Path(request.stream["name"]).stem, request.method)
+    return (folder / f"seed-{request.stream['seed']}" / RESULT).exists()

@@ -1,0 +1,113 @@
+"""What the tables of mutual information are made of: values over rounds, ceilings, reasons for gaps."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from repcl.analysis.mutual_information import MutualInformation
+from repcl.evaluation import Summary, summarise
+from repcl.experiments.reporting.runs import BenchmarkRuns
+from repcl.experiments.reporting.scores import mark_notes
+from repcl.experiments.reporting.table import Cell, Column, missing, number
+from repcl.experiments.run_analysis import Representations
+
+Quantity = Callable[[Representations], MutualInformation]
+
+
+def information_columns(title: str, *, has_paper: bool) -> list[Column]:
+    """Ours by two bounds and, where there is one, the paper's."""
+    ours = [Column(title, (title, f"{title} sd")), Column("InfoNCE", (f"{title} InfoNCE",))]
+    return [*ours, Column("paper", (f"{title} paper",))] if has_paper else ours
+
+
+def information_cells(
+    known: Sequence[Representations], quantity: Quantity, published: float | None, *, has_paper: bool
+) -> list[Cell]:
+    """The cells under `information_columns`."""
+    found = [quantity(one) for one in known]
+    values = [one.value for one in found if one.value is not None]
+    second = [one.info_nce for one in found if one.info_nce is not None]
+    cells = [nats_cell(summarise(values) if values else None)]
+    cells.append(number(summarise(second).mean if second else None, 2))
+    return [*cells, number(published, 2)] if has_paper else cells
+
+
+def nats_cell(summary: Summary | None) -> Cell:
+    """An amount of information over rounds."""
+    return spread_cell(summary, 2)
+
+
+def spread_cell(summary: Summary | None, digits: int) -> Cell:
+    """Mean ± standard deviation with so many digits."""
+    if summary is None:
+        return missing(2)
+    spread = "" if summary.sd is None else f" ± {summary.sd:.{digits}f}"
+    return Cell(f"{summary.mean:.{digits}f}{spread}", (summary.mean, summary.sd))
+
+
+def information_notes(
+    runs: BenchmarkRuns, rows: Sequence[str], quantities: Mapping[str, Quantity]
+) -> list[str]:
+    """Ceilings, what could not be estimated and why, and the marks of incomplete data."""
+    known = [one for name in rows for one in known_rounds(runs, name)]
+    notes = []
+    for title, quantity in quantities.items():
+        found = [quantity(one) for one in known]
+        reasons = sorted({one.note for one in found if one.note})
+        if reasons:
+            notes.append(f"{title}: {'; '.join(reasons)}.")
+        estimated = [one for one in found if one.value is not None]
+        if estimated:
+            notes.append(f"{title}: {_ceilings(estimated)}.")
+    absent = [name for name in rows if runs.find(name) and not known_rounds(runs, name)]
+    if absent:
+        notes.append(
+            f"Not analysed: {', '.join(absent)}; `repcl analyze` does it for runs that kept representations."
+        )
+    return [*notes, *mark_notes([method for name in rows if (method := runs.find(name))])]
+
+
+def _ceilings(found: Sequence[MutualInformation]) -> str:
+    fewest = min(found, key=lambda one: one.texts)
+    about = f"read off {fewest.texts} texts, no value above their ln {fewest.text_ceiling:.2f} can be trusted"
+    classes = next((one.class_ceiling for one in found if one.class_ceiling is not None), None)
+    return about if classes is None else f"at most ln of the classes, {classes:.2f}; {about}"
+
+
+def order_note(
+    runs: BenchmarkRuns, rows: Sequence[str], quantity: Quantity, printed: Mapping[str, float]
+) -> str:
+    """Our order beside the paper's."""
+    ours = {}
+    for name in rows:
+        values = [value for one in known_rounds(runs, name) if (value := quantity(one).value) is not None]
+        if values and name in printed:
+            ours[name] = summarise(values).mean
+    if len(ours) < 2:
+        return ""
+    paper = {name: printed[name] for name in ours}
+    return f"Order by I(Z;Y): {_falling(ours)}; the paper's: {_falling(paper)}."
+
+
+def _falling(values: Mapping[str, float]) -> str:
+    return " > ".join(sorted(values, key=lambda name: -values[name]))
+
+
+def known_rounds(runs: BenchmarkRuns, name: str) -> list[Representations]:
+    """The analysed rounds of a row."""
+    method = runs.find(name)
+    analyses = [run.analysis for run in method.runs] if method is not None else []
+    return [one.representations for one in analyses if one is not None and one.representations is not None]
+
+
+def about_inputs(known: Representations) -> MutualInformation:
+    """I(X1;Z1)."""
+    return known.inputs
+
+
+def about_classes(known: Representations) -> MutualInformation:
+    """I(Z;Y)."""
+    return known.classes
+
+
+def about_same_class(known: Representations) -> MutualInformation:
+    """I(Z1;Z1+)."""
+    return known.same_class

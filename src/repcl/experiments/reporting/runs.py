@@ -1,0 +1,156 @@
+"""The finished runs of a folder, by benchmark and method."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from repcl.evaluation import Summary, TestedExample, read_predictions, summarise
+from repcl.experiments.paper import MAIN_BENCHMARKS, load_paper
+from repcl.experiments.result import RESULT, Result, read_result
+from repcl.experiments.run_analysis import RunAnalysis, read_analysis
+from repcl.methods import METHODS
+
+Metric = Callable[[Result], float | None]
+INCOMPLETE, CAPPED = "†", "‡"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result, the file of its predictions where that is stored, and its analysis where that was made."""
+
+    result: Result
+    predictions: Path | None
+    analysis: RunAnalysis | None = None
+
+    def tested(self) -> list[TestedExample]:
+        """What was predicted; read anew each time, for those of a large grid do not fit in memory."""
+        return [] if self.predictions is None else read_predictions(self.predictions)
+
+
+@dataclass(frozen=True)
+class MethodRuns:
+    """All rounds of one method, or of one variant of it, on one benchmark."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+    @property
+    def results(self) -> list[Result]:
+        """The results by round."""
+        return [run.result for run in self.runs]
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks were learned."""
+        return max(len(result.accuracy_after_task) for result in self.results)
+
+    def percents(self, metric: Metric) -> dict[int, float]:
+        """A metric by round, in percent, for the rounds that have it."""
+        values = {result.seed: metric(result) for result in self.results}
+        return {seed: 100 * value for seed, value in values.items() if value is not None}
+
+    def summary(self, metric: Metric) -> Summary | None:
+        """A metric over rounds, in percent."""
+        values = self.percents(metric)
+        return summarise(list(values.values())) if values else None
+
+    def accuracies_after_task(self) -> list[Summary | None]:
+        """The accuracy over all classes seen so far, after each task."""
+        return [self.summary(_after_task(task)) for task in range(self.tasks)]
+
+    @property
+    def statistics_bytes(self) -> int:
+        """Bytes kept that were computed from old data."""
+        return max(result.memory.statistics_bytes for result in self.results)
+
+    @property
+    def keeps_everything(self) -> bool:
+        """Whether all training data stay at hand, as for the upper bound."""
+        method = METHODS.get(self.results[0].method)
+        return method is not None and method.keeps_everything
+
+    @property
+    def mark(self) -> str:
+        """The signs for incomplete and capped data."""
+        incomplete = any(not result.data.complete for result in self.results)
+        capped = any(result.data.capped for result in self.results)
+        return INCOMPLETE * incomplete + CAPPED * capped
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether rounds were run with different settings, so that their mean means little."""
+        made = [(result.settings, result.encoder, result.data.capped) for result in self.results]
+        return any(other != made[0] for other in made)
+
+
+@dataclass(frozen=True)
+class BenchmarkRuns:
+    """All methods that were run on one benchmark."""
+
+    name: str
+    methods: tuple[MethodRuns, ...]
+
+    @property
+    def results(self) -> list[Result]:
+        """All results."""
+        return [result for method in self.methods for result in method.results]
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks were learned."""
+        return max(method.tasks for method in self.methods)
+
+    def find(self, name: str) -> MethodRuns | None:
+        """The runs of a method, if there are any."""
+        return next((method for method in self.methods if method.name == name), None)
+
+
+def load_runs(folder: Path) -> list[BenchmarkRuns]:
+    """Read all results below a folder; benchmarks and methods stand in the paper's order."""
+    runs = sorted(_read(folder), key=lambda run: (_rank(run.result), _place(run.result), run.result.seed))
+    return [
+        BenchmarkRuns(
+            benchmark,
+            tuple(
+                MethodRuns(name, tuple(group))
+                for name, group in groupby(of_benchmark, key=lambda run: run.result.row)
+            ),
+        )
+        for benchmark, of_benchmark in groupby(runs, key=lambda run: run.result.benchmark)
+    ]
+
+
+def row_names(benchmarks: Sequence[BenchmarkRuns]) -> list[str]:
+    """The names of all rows, in the order of `load_runs`."""
+    first = {method.name: method.results[0] for runs in benchmarks for method in runs.methods}
+    return sorted(first, key=lambda name: _place(first[name]))
+
+
+def _read(folder: Path) -> Iterator[Run]:
+    for path in folder.glob(f"*/*/seed-*/{RESULT}"):
+        result = read_result(path)
+        predictions = path.parent / Path(result.predictions).name
+        stored = predictions if predictions.is_file() else None
+        yield Run(result, stored, read_analysis(path.parent))
+
+
+def _rank(result: Result) -> tuple[int, str]:
+    """The paper's benchmarks in its order, then all others."""
+    ranks = {name: rank for rank, name in enumerate(MAIN_BENCHMARKS)}
+    return ranks.get(result.benchmark, len(ranks)), result.benchmark
+
+
+def _place(result: Result) -> tuple[int, str, str]:
+    """The lower bound, the paper's methods in its order, all others, the upper bound; variants follow."""
+    order = ["sequential", *load_paper().main["fewrel"]]
+    ranks = {name: rank for rank, name in enumerate(order)} | {"joint": len(order) + 1}
+    return ranks.get(result.method, len(order)), result.method, result.variant or ""
+
+
+def _after_task(task: int) -> Metric:
+    def accuracy(result: Result) -> float | None:
+        after = result.accuracy_after_task
+        return after[task] if task < len(after) else None
+
+    return accuracy

@@ -1,0 +1,114 @@
+"""The tables of how runs were made: settings, data and versions."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns
+from repcl.experiments.reporting.table import Cell, Column, Table, count, missing, word
+from repcl.experiments.result import Result
+from repcl.methods import METHODS
+
+
+def settings_table(runs: BenchmarkRuns, *, everything: bool = False) -> Table:
+    """Settings of every method: those that differ between methods or from the defaults, or all."""
+    used = {method.name: _settings(method) for method in runs.methods}
+    names = list(dict.fromkeys(name for settings in used.values() for name in settings))
+    if not everything:
+        names = [name for name in names if _is_telling(name, runs.methods)]
+    rows = [
+        [word(name), *(_value_cell(settings, name) for settings in used.values())] for name in sorted(names)
+    ]
+    which = "all settings" if everything else "settings that differ between methods or from their defaults"
+    columns = [Column("setting", is_text=True), *(Column(method) for method in used)]
+    return Table(f"{runs.name}-settings{'-all' * everything}", f"{runs.name}: {which}", columns, [rows])
+
+
+def origin_table(runs: BenchmarkRuns) -> Table:
+    """Encoder, preset and data of every method."""
+    columns = [
+        *(Column(title, is_text=True) for title in ("method", "encoder", "preset", "rounds")),
+        *(Column(title) for title in ("tasks", "classes", "training texts", "test texts")),
+        Column("complete", is_text=True),
+        Column("capped", is_text=True),
+    ]
+    rows = [
+        [
+            word(method.name),
+            word(_listed(result.encoder for result in method.results)),
+            word(_listed(result.preset for result in method.results)),
+            word(_listed(str(result.seed) for result in method.results)),
+            count(method.tasks),
+            count(method.results[0].data.classes),
+            count(method.results[0].data.train),
+            count(method.results[0].data.test),
+            word("yes" if all(result.data.complete for result in method.results) else "no"),
+            word("yes" if any(result.data.capped for result in method.results) else "no"),
+        ]
+        for method in runs.methods
+    ]
+    notes = list(dict.fromkeys(note for result in runs.results for note in result.data.notes))
+    return Table(f"{runs.name}-origin", f"{runs.name}: encoder, preset and data", columns, [rows], notes)
+
+
+def versions_table(results: Sequence[Result]) -> Table:
+    """Versions of the software that the runs used."""
+    names = list(dict.fromkeys(name for result in results for name in result.versions))
+    rows = [
+        [word(name), word(_listed(result.versions[name] for result in results if name in result.versions))]
+        for name in names
+    ]
+    columns = [Column("software", is_text=True), Column("version", is_text=True)]
+    return Table("versions", "Versions", columns, [rows])
+
+
+def files_table(results: Sequence[Result]) -> Table:
+    """Hashes of the data files that were read."""
+    found = {(result.benchmark, name, digest) for result in results for name, digest in _files(result)}
+    columns = [Column(title, is_text=True) for title in ("benchmark", "file", "sha256")]
+    return Table("files", "Data files", columns, [[list(map(word, row)) for row in sorted(found)]])
+
+
+def commands(results: Sequence[Result]) -> list[str]:
+    """What was typed to make the runs."""
+    return list(dict.fromkeys(result.command for result in results if result.command))
+
+
+def _files(result: Result) -> list[tuple[str, str]]:
+    return list(result.data.files.items())
+
+
+def _settings(method: MethodRuns) -> dict[str, list[Any]]:
+    """The values of every setting over rounds, each once."""
+    values: dict[str, list[Any]] = {}
+    for result in method.results:
+        for name, value in result.settings.items():
+            seen = values.setdefault(name, [])
+            if value not in seen:
+                seen.append(value)
+    return values
+
+
+def _is_telling(name: str, methods: Sequence[MethodRuns]) -> bool:
+    """Whether a setting differs between two methods, or from the default of one."""
+    used = [(method, _settings(method)[name]) for method in methods if name in _settings(method)]
+    if any(values != used[0][1] for _, values in used):
+        return True
+    return any(values != [_default(method, name, values)] for method, values in used)
+
+
+def _default(method: MethodRuns, name: str, values: Sequence[Any]) -> Any:
+    """The default of a setting; the value itself where this version does not know method or setting."""
+    known = METHODS.get(method.results[0].method)
+    field = known.Settings.model_fields.get(name) if known is not None else None
+    return values[0] if field is None else field.default
+
+
+def _value_cell(settings: dict[str, list[Any]], name: str) -> Cell:
+    if name not in settings:
+        return missing()
+    return word(_listed(value if isinstance(value, str) else json.dumps(value) for value in settings[name]))
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(dict.fromkeys(values))

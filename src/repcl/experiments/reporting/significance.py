@@ -1,0 +1,79 @@
+"""The table of paired tests: is a method's final accuracy really different from that of a chosen one?"""
+
+from collections.abc import Sequence
+
+from repcl.evaluation import Comparison, holm, paired_comparison
+from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns
+from repcl.experiments.reporting.scores import final_accuracy
+from repcl.experiments.reporting.table import Column, Table, count, number, probability, word
+
+LEVEL = 0.05
+DEFAULT_REFERENCE = "repcl"
+
+
+def choose_reference(runs: BenchmarkRuns, wanted: str | None = None) -> MethodRuns:
+    """The method to compare with: the wanted one, else RepCL, else the best that does not keep all data."""
+    found = runs.find(wanted or DEFAULT_REFERENCE) or runs.find(DEFAULT_REFERENCE)
+    if found is not None:
+        return found
+    fair = [method for method in runs.methods if not method.keeps_everything] or list(runs.methods)
+    return max(fair, key=_mean_accuracy)
+
+
+def significance_table(runs: BenchmarkRuns, reference: MethodRuns) -> Table | None:
+    """Paired tests of every other method against the reference; None if there is no other."""
+    others = [method for method in runs.methods if method.name != reference.name]
+    if not others:
+        return None
+    ours = reference.percents(final_accuracy)
+    compared = [paired_comparison(ours, method.percents(final_accuracy)) for method in others]
+    t_adjusted = holm([comparison.t_p for comparison in compared])
+    wilcoxon_adjusted = holm([comparison.wilcoxon_p for comparison in compared])
+    rows = [
+        [
+            word(method.name),
+            count(comparison.rounds),
+            number(comparison.difference),
+            probability(comparison.t_p),
+            probability(t),
+            probability(comparison.wilcoxon_p),
+            probability(wilcoxon),
+            word(_verdict(reference.name, comparison, t)),
+        ]
+        for method, comparison, t, wilcoxon in zip(
+            others, compared, t_adjusted, wilcoxon_adjusted, strict=True
+        )
+    ]
+    columns = [
+        Column("against", is_text=True),
+        Column("shared rounds"),
+        Column("difference", ("difference in points",)),
+        Column("p (t)"),
+        Column("p (t, Holm)"),
+        Column("p (Wilcoxon)"),
+        Column("p (Wilcoxon, Holm)"),
+        Column("at 5 %", is_text=True),
+    ]
+    title = f"{runs.name}: final accuracy of {reference.name} against every other method, over equal rounds"
+    return Table(f"{runs.name}-significance", title, columns, [rows], _notes(compared))
+
+
+def _verdict(name: str, comparison: Comparison, adjusted_p: float | None) -> str:
+    if adjusted_p is None or comparison.difference is None:
+        return "no test"
+    if adjusted_p >= LEVEL:
+        return "no difference shown"
+    return f"{name} better" if comparison.difference > 0 else f"{name} worse"
+
+
+def _notes(compared: Sequence[Comparison]) -> list[str]:
+    """What readers must know about few rounds."""
+    notes = list(dict.fromkeys(comparison.note for comparison in compared if comparison.note))
+    if any(comparison.t_p is not None and comparison.note for comparison in compared):
+        notes.append("Below 6 rounds Wilcoxon's test cannot reach 5 %: read the t test.")
+    return notes
+
+
+def _mean_accuracy(method: MethodRuns) -> float:
+    summary = method.summary(final_accuracy)
+    return -1.0 if summary is None else summary.mean

@@ -1,0 +1,150 @@
+"""Makes the documentation's page of results from result files, so that no number in it is typed by hand.
+
+    python -m repcl.experiments.results_page results docs/results.md
+
+The words come from `docs/results.template.md`, where `{{ results hwu64 }}` stands for a table, and
+`{{ accuracy hwu64 repcl }}` for a number within a sentence; `PLACEHOLDERS` lists all.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from repcl.errors import InvalidSetting, MissingData, UnknownName
+from repcl.evaluation import paired_comparison
+from repcl.experiments.paper import load_paper
+from repcl.experiments.recipes import find_recipe
+from repcl.experiments.reporting.costs import costs_table
+from repcl.experiments.reporting.formats import to_markdown
+from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns, load_runs, row_names
+from repcl.experiments.reporting.scores import (
+    final_accuracy,
+    forgetting_rate,
+    overview_table,
+    results_table,
+    tasks_table,
+)
+from repcl.experiments.reporting.settings import origin_table, versions_table
+from repcl.experiments.reporting.significance import choose_reference, significance_table
+from repcl.experiments.reporting.table import Table, mean_and_spread
+from repcl.experiments.result import write_whole
+
+Benchmarks = Sequence[BenchmarkRuns]
+Answer = Callable[[Benchmarks, Sequence[str]], str]
+NOTHING_YET = "*No results yet.*"
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
+
+
+def render_results(template: str, results: Path) -> str:
+    """Fill every placeholder of a template from the result files below a folder."""
+    benchmarks = load_runs(results)
+
+    def fill(found: re.Match[str]) -> str:
+        name, *words = found[1].split()
+        if name not in PLACEHOLDERS:
+            raise UnknownName("placeholder", name, PLACEHOLDERS)
+        return PLACEHOLDERS[name](benchmarks, words).strip()
+
+    return _PLACEHOLDER.sub(fill, template)
+
+
+def write_results_page(results: Path, page: Path) -> None:
+    """Write the page from its template, which stands beside it."""
+    template = page.with_suffix(f".template{page.suffix}")
+    if not template.is_file():
+        raise MissingData(f"Expected the words of the page in {template}, found no such file.")
+    write_whole(page, render_results(template.read_text(encoding="utf-8"), results))
+
+
+def _of_each(make: Callable[[BenchmarkRuns, Benchmarks], Table | None]) -> Answer:
+    """A table of the named benchmark, or of each of them."""
+
+    def answer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+        chosen = [runs for runs in benchmarks if not words or runs.name in words]
+        tables = [make(runs, benchmarks) for runs in chosen]
+        return _markdown([table for table in tables if table is not None])
+
+    return answer
+
+
+def _results(runs: BenchmarkRuns, benchmarks: Benchmarks) -> Table:
+    return results_table(runs, row_names(benchmarks), load_paper())
+
+
+def _significance(runs: BenchmarkRuns, _: Benchmarks) -> Table | None:
+    return significance_table(runs, choose_reference(runs))
+
+
+def _overview(benchmarks: Benchmarks, _: Sequence[str]) -> str:
+    return _markdown([overview_table(benchmarks, row_names(benchmarks))] if benchmarks else [])
+
+
+def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """The table of a recipe, on the named benchmarks only if there are any."""
+    recipe = find_recipe(words[0] if words else "")
+    chosen = [runs for runs in benchmarks if not words[1:] or runs.name in words[1:]]
+    run = [runs for runs in chosen if any(runs.find(row) for row in recipe.methods)]
+    return _markdown(recipe.make_tables(run, recipe.methods, load_paper()) if run else [])
+
+
+def _versions(benchmarks: Benchmarks, _: Sequence[str]) -> str:
+    results = [result for runs in benchmarks for result in runs.results]
+    return _markdown([versions_table(results)] if results else [])
+
+
+def _accuracy(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    method = _find(benchmarks, words)
+    return "–" if method is None else mean_and_spread(method.summary(final_accuracy), method.mark).text
+
+
+def _forgetting(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    method = _find(benchmarks, words)
+    return "–" if method is None else mean_and_spread(method.summary(forgetting_rate)).text
+
+
+def _rounds(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    method = _find(benchmarks, words)
+    return "0" if method is None else str(len(method.results))
+
+
+def _difference(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """Points by which the first method is better than the second over equal rounds."""
+    first, second = _find(benchmarks, words[:2]), _find(benchmarks, [*words[:1], *words[2:]])
+    if first is None or second is None:
+        return "–"
+    compared = paired_comparison(first.percents(final_accuracy), second.percents(final_accuracy))
+    return "–" if compared.difference is None else f"{compared.difference:+.1f}"
+
+
+def _find(benchmarks: Benchmarks, words: Sequence[str]) -> MethodRuns | None:
+    if len(words) != 2:
+        raise InvalidSetting(f"Expected a benchmark and a method in the placeholder, found {list(words)}.")
+    runs = next((runs for runs in benchmarks if runs.name == words[0]), None)
+    return None if runs is None else runs.find(words[1])
+
+
+def _markdown(tables: Sequence[Table]) -> str:
+    return "\n".join(map(to_markdown, tables)) if tables else NOTHING_YET
+
+
+PLACEHOLDERS: Mapping[str, Answer] = {
+    "overview": _overview,
+    "results": _of_each(_results),
+    "significance": _of_each(_significance),
+    "tasks": _of_each(lambda runs, _: tasks_table(runs)),
+    "costs": _of_each(lambda runs, _: costs_table(runs)),
+    "origin": _of_each(lambda runs, _: origin_table(runs)),
+    "recipe": _recipe,
+    "versions": _versions,
+    "accuracy": _accuracy,
+    "forgetting": _forgetting,
+    "rounds": _rounds,
+    "difference": _difference,
+}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("Usage: python -m repcl.experiments.results_page RESULTS PAGE")
+    write_results_page(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,115 @@
+"""Made-up runs on disk: predictions invented here, everything else computed by the real code."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from repcl.evaluation import TestedExample, score_predictions, write_predictions
+from repcl.experiments.result import PREDICTIONS, DataSummary, MemorySummary, Result, write_result
+from repcl.methods import METHODS
+
+
+def invent_predictions(
+    classes: Sequence[Sequence[str]], *, seed: int, keeps: float, texts: int = 5, only_last: bool = False
+) -> list[TestedExample]:
+    """Predictions that start right and go wrong with time; `keeps` is the share still right after a task."""
+    draw = Random(f"{seed} {keeps}")
+    tested = []
+    for task, labels in enumerate(classes):
+        for label in labels:
+            for number in range(texts):
+                predicted: list[str | None] = []
+                guess = label
+                for after in range(task, len(classes)):
+                    if draw.random() > keeps:
+                        guess = draw.choice(classes[after])
+                    predicted.append(None if only_last and after + 1 < len(classes) else guess)
+                name = f"{task}-{label}-{number}"
+                tested.append(TestedExample(name, task, label, tuple(predicted)))
+    return tested
+
+
+def write_run(
+    out: Path,
+    row: str,
+    tested: Sequence[TestedExample],
+    *,
+    classes: Sequence[Sequence[str]],
+    benchmark: str = "demo",
+    seed: int = 0,
+    encoder: str = "minilm-l6",
+    complete: bool = True,
+    capped: bool = False,
+    statistics_bytes: int = 0,
+    settings: dict[str, object] | None = None,
+) -> Result:
+    """A result with its predictions, laid out as `run_experiment` does."""
+    method, _, variant = row.partition("@")
+    scores = score_predictions(tested, len(classes))
+    known = METHODS[method].Settings().model_dump() if method in METHODS else {}
+    result = Result(
+        method=method,
+        variant=variant or None,
+        benchmark=benchmark,
+        encoder=encoder,
+        seed=seed,
+        preset="cpu",
+        settings=known | (settings or {}),
+        fingerprint=f"{benchmark}-{row}-{seed}",
+        command=f"repcl bench --benchmark {benchmark} --method {row}",
+        versions={"python": "3.11.9", "repcl": "0.1.0", "torch": "2.13.0"},
+        threads=1,
+        data=DataSummary(
+            files={"train.csv": "0" * 64},
+            train=20 * sum(map(len, classes)),
+            test=len(tested),
+            classes=sum(map(len, classes)),
+            complete=complete,
+            capped=capped,
+            notes=[],
+        ),
+        class_order=[list(task) for task in classes],
+        accuracy_matrix=scores.accuracy_matrix.as_lists(),
+        accuracy_after_task=list(scores.accuracy_after_task),
+        final_accuracy=scores.final_accuracy,
+        forgetting_rate=scores.forgetting_rate,
+        average_incremental_accuracy=scores.average_incremental_accuracy,
+        backward_transfer=scores.backward_transfer,
+        forgetting_rate_f1=scores.forgetting_rate_f1,
+        predictions=PREDICTIONS,
+        seconds={
+            "tasks": [{"initial learning": 30.0, "memory update": 2.0, "evaluation": 1.0} for _ in classes],
+            "all": 33.0 * len(classes),
+        },
+        memory=MemorySummary(
+            exemplars_per_class={label: 10 for task in classes for label in task},
+            text_bytes=4_000,
+            statistics_bytes=statistics_bytes,
+        ),
+    )
+    folder = out / benchmark / row / f"seed-{seed}"
+    folder.mkdir(parents=True)
+    write_predictions(folder / PREDICTIONS, tested)
+    write_result(result, folder)
+    return result
+
+
+def class_names(tasks: int, each: int) -> list[list[str]]:
+    return [[f"class_{task}_{number}" for number in range(each)] for task in range(tasks)]
+
+
+def write_grid(
+    out: Path,
+    rows: dict[str, float],
+    *,
+    benchmark: str = "demo",
+    tasks: int = 3,
+    each: int = 2,
+    rounds: int = 2,
+) -> None:
+    """Several methods with how much each keeps; `joint` is evaluated at the end only."""
+    classes = class_names(tasks, each)
+    for row, keeps in rows.items():
+        for seed in range(rounds):
+            tested = invent_predictions(classes, seed=seed, keeps=keeps, only_last=row == "joint")
+            write_run(out, row, tested, classes=classes, benchmark=benchmark, seed=seed)

@@ -1,0 +1,95 @@
+"""The documentation's page of results: no number typed by hand, and the page agrees with the files."""
+
+from pathlib import Path
+
+import pytest
+
+from repcl.errors import InvalidSetting, MissingData, UnknownName
+from repcl.experiments import verify_results
+from repcl.experiments.results_page import NOTHING_YET, render_results, write_results_page
+from tests.experiments.made_up import write_grid
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_in_docs_is_what_the_committed_results_give():
+    template = ROOT.joinpath("docs/results.template.md").read_text(encoding="utf-8")
+    page = ROOT.joinpath("docs/results.md").read_text(encoding="utf-8")
+    made = render_results(template, ROOT / "results")
+    assert page == made, "run `python -m repcl.experiments.results_page results docs/results.md`"
+
+
+def test_committed_results_agree_with_their_predictions_where_these_are_stored():
+    verify_results(ROOT / "results")
+
+
+@pytest.fixture
+def results(tmp_path) -> Path:
+    # nothing is forgotten by repcl: 100 percent in both rounds
+    write_grid(tmp_path / "results", {"repcl": 1.0, "fea": 0.5}, benchmark="hwu64", tasks=10, each=1)
+    write_grid(tmp_path / "results", {"repcl": 0.9})
+    return tmp_path / "results"
+
+
+def test_tables_are_filled_in_with_the_papers_values(results):
+    text = render_results("before {{ results hwu64 }} after", results)
+    assert (
+        "| repcl | strict | 2 | **100.0 ± 0.0** | \\[100.0, 100.0\\] | 0.0 ± 0.0 | 100.0 ± 0.0 | 84.8 | 8.0 |"
+        in text
+    )
+    assert "demo:" not in text
+    assert text.startswith("before ")
+    assert text.endswith(" after")
+
+
+def test_without_a_name_every_benchmark_gets_its_table(results):
+    text = render_results("{{results}}", results)
+    assert text.index("hwu64: final") < text.index("demo: final")
+
+
+def test_numbers_within_sentences_are_filled_in(results):
+    template = "{{ accuracy hwu64 repcl }}; {{ forgetting hwu64 repcl }}; {{ rounds hwu64 repcl }}"
+    assert render_results(template, results) == "100.0 ± 0.0; 0.0 ± 0.0; 2"
+    assert render_results("{{ difference hwu64 repcl repcl }}", results) == "+0.0"
+    assert render_results("{{ difference hwu64 repcl fea }}", results).startswith("+")
+
+
+def test_what_was_not_run_has_dashes(results):
+    assert render_results("{{ accuracy hwu64 aca }}", results) == "–"
+    assert render_results("{{ accuracy maven repcl }}", results) == "–"
+    assert render_results("{{ difference maven repcl fea }}", results) == "–"
+
+
+@pytest.mark.parametrize("name", ["overview", "significance", "tasks", "costs", "origin", "versions"])
+def test_every_table_can_be_asked_for(results, name):
+    assert "| --- |" in render_results(f"{{{{ {name} }}}}", results).replace("---:", "--- ")
+
+
+def test_recipes_can_be_asked_for_on_all_or_some_benchmarks(results):
+    assert "demo Acc" in render_results("{{ recipe main }}", results)
+    assert "demo Acc" not in render_results("{{ recipe main hwu64 }}", results)
+
+
+def test_without_results_the_page_says_so(tmp_path):
+    for name in ("results", "overview", "recipe main", "versions", "tasks hwu64"):
+        assert render_results(f"{{{{ {name} }}}}", tmp_path) == NOTHING_YET
+
+
+def test_unknown_placeholders_and_missing_words_are_errors(results):
+    with pytest.raises(UnknownName, match=r"No placeholder 'reslts'\. Did you mean 'results'"):
+        render_results("{{ reslts }}", results)
+    with pytest.raises(InvalidSetting, match="a benchmark and a method"):
+        render_results("{{ accuracy hwu64 }}", results)
+    with pytest.raises(UnknownName, match="recipe"):
+        render_results("{{ recipe }}", results)
+
+
+def test_the_page_is_written_from_the_template_beside_it(results, tmp_path):
+    (tmp_path / "page.template.md").write_text("# {{ accuracy hwu64 repcl }}\n")
+    write_results_page(results, tmp_path / "page.md")
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == "# 100.0 ± 0.0\n"
+
+
+def test_a_missing_template_is_an_error(results, tmp_path):
+    with pytest.raises(MissingData, match=r"page\.template\.md"):
+        write_results_page(results, tmp_path / "page.md")
