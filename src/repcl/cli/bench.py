@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from repcl.benchmarks import load_benchmark
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import make_console, print_results
 from repcl.errors import InvalidSetting
@@ -98,7 +97,7 @@ def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRe
     """The requests that can be run; what is wrong with any of them is found before the first starts."""
     possible, told = [], set()
     for request in requests:
-        stream = load_benchmark(**request.stream)
+        stream = request.load_stream()
         kinds = method_class(split_variant(request.method)[0]).kinds
         if stream.kind not in kinds:
             line = f"Skipped: {request.method} takes {' and '.join(kinds)} input, not {stream.kind}."

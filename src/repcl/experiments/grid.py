@@ -36,6 +36,10 @@ class RunRequest:
     stream: Mapping[str, Any]
     options: Mapping[str, Any]
 
+    def load_stream(self) -> TaskStream:
+        """The data of the run; the last ones loaded in this process are not read again."""
+        return _load_stream(tuple(sorted(self.stream.items())))
+
     @property
     def title(self) -> str:
         """How the run is called in overviews."""
@@ -129,7 +133,7 @@ def perform(request: RunRequest, tell: Tell) -> Result | Failure:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            stream = _load_stream(tuple(sorted(request.stream.items())))
+            stream = request.load_stream()
             result = run_experiment(request.method, stream, observer=Reporter(tell), **request.options)
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             tell(Event("note", {"text": text}))
