@@ -17,8 +17,16 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from repcl.data import Example, InputKind, Span, Task
 from repcl.model import READOUTS, Encoder, Readout
+from repcl.model import encoder as encoder_module
 
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_tokenised_yet() -> None:
+    """Tests share a process; what one tokenised must not hide a warning from the next."""
+    encoder_module._TOKENISED.clear()
+
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyzéßü0123456789.,-'[]"

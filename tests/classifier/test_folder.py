@@ -225,6 +225,26 @@ def test_a_lost_pointer_can_be_set_again(model):
     assert answers(model).shape == (30, 3)
 
 
+def test_a_folder_killed_a_moment_before_its_first_switch_opens(make, tmp_path):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    classifier.save(tmp_path / "model")
+    (tmp_path / "model" / "current.json").unlink()
+    np.testing.assert_array_equal(answers(tmp_path / "model"), classifier.predict_proba(ASKED))
+    assert (
+        ContinualClassifier.load(tmp_path / "model").rename_class("fruit", "x").save(tmp_path / "model") == 2
+    )
+
+
+def test_a_damaged_file_is_mended_by_the_next_save(model):
+    classifier = ContinualClassifier.load(model)
+    blob = ModelFolder(model).revision(2).contents.tensors["head.output.weight"]
+    victim = model / "blobs" / blob.file
+    whole = victim.read_bytes()
+    victim.write_bytes(b"x" * len(whole))
+    classifier.rename_class("fruit", "food").save(model)
+    assert victim.read_bytes() == whole
+
+
 def test_learning_goes_on_beside_a_damaged_old_revision(model):
     (model / "revisions" / "000001.json").write_text("nonsense")
     ContinualClassifier.load(model).partial_fit(*toy("place")).save(model)

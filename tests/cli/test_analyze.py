@@ -81,10 +81,14 @@ def test_what_was_not_kept_is_said_with_the_command_that_keeps_it(repcl, data_fi
     assert "Classes that lost most" in output.out
 
 
-def test_too_few_texts_are_said_instead_of_a_number(repcl, data_file, encoder_folder, tmp_path):
+def test_too_few_texts_are_said_instead_of_a_number_once_the_run_is_made_again_with_keep(
+    repcl, data_file, encoder_folder, tmp_path
+):
     words = ("bench", "--benchmark", data_file, "--tasks", 2, "--method", "fea", "--encoder", encoder_folder)
-    more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--keep", "representations")
-    repcl(*words, "--out", tmp_path / "runs", *more)
+    more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--out", tmp_path / "runs")
+    repcl(*words, *more)
+    repcl("analyze", tmp_path / "runs/tickets/fea/seed-0")
+    repcl(*words, *more, "--keep", "representations", "--fresh")
     output = repcl("analyze", tmp_path / "runs/tickets/fea/seed-0")
     assert output.code == 0, output.err
     assert "too few texts" in output.out

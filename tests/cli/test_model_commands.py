@@ -309,6 +309,14 @@ def test_a_class_removed_before_can_be_purged_later(repcl, model):
     assert ModelFolder(model).numbers() == [2]
 
 
+def test_purging_takes_damaged_revisions_along_for_no_one_knows_what_they_hold(repcl, model):
+    repcl("classes", "rename", model, "vehicle", "car")
+    (model / "revisions" / "000001.json").write_text("{}")
+    told = json.loads(repcl("classes", "remove", model, "fruit", "--purge", "--json").out)
+    assert told["purged"] == [1, 2]
+    assert b"fruit" not in everything(model)
+
+
 def test_history_shows_every_revision_and_speaks_json(repcl, model):
     repcl("classes", "rename", model, "fruit", "food")
     told = json.loads(repcl("history", model, "--json").out)

@@ -103,7 +103,7 @@ class ModelFolder(Revisions):
                 file.unlink(missing_ok=True)
 
     def _next_number(self) -> int:
-        last = self._read_current().last if (self.path / CURRENT).exists() else 0
+        last = self._read_current().last if self.exists else 0
         return max([last, *self.numbers()]) + 1
 
     def _write_revision(self, revision: Revision) -> None:

@@ -57,6 +57,7 @@ def holder_of(folder: Path) -> str:
 def _acquire(path: Path, wait: float, tell: Callable[[str], None] | None) -> int:
     deadline = time.monotonic() + wait
     while True:
+        path.parent.mkdir(parents=True, exist_ok=True)  # the holder may have taken an empty folder away
         number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         if _try_lock(number) and _is_still_there(path, number):
             return number

@@ -64,12 +64,16 @@ class Revisions:
                 found.append(self.revision(number))
         return found
 
+    def unreadable(self) -> list[int]:
+        """Revisions whose records are damaged; no one knows what they hold."""
+        return sorted(set(self.numbers()) - {revision.number for revision in self.history()})
+
     def open(
         self, number: int | None = None, *, device: torch.device | str | None = None
     ) -> tuple[Revision, Knowledge]:
         """A revision (the one in use, if none is named) with what it knows."""
         for _ in range(3):  # a purge may take files away while they are read; then another revision is in use
-            chosen = number or self.current()
+            chosen = number if number is not None else self.current()
             try:
                 revision = self.revision(chosen)
                 blobs = BlobFolder(self.path / BLOBS)
@@ -93,6 +97,10 @@ class Revisions:
 
     def _read_current(self) -> Current:
         where = self.path / CURRENT
+        if not where.exists():  # the very first process was killed a moment before the switch
+            sound = [revision.number for revision in self.history() if not revision.is_refused]
+            if sound:
+                return Current(revision=sound[-1], last=max(self.numbers()))
         try:
             found: Current = read_record(
                 read_whole(where, largest=LARGEST_RECORD, where=str(where)), Current, str(where)

@@ -104,7 +104,7 @@ def remove(
             with notes_to(Console(stderr=True)):
                 classifier.remove_class(classifier.label_of(name))
             classifier.commit(folder)
-        holding = holders(folder.history(), name, origins)
+        holding = sorted({*holders(folder.history(), name, origins), *folder.unreadable()})
         if not origins and not (purge and holding):
             raise UnknownName("class", name, sorted(classifier.known().names))
         if purge:

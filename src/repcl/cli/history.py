@@ -39,7 +39,7 @@ def history(
     rows = [_cells(revision, current) for revision in revisions]
     columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
     print_table(make_console(), f"{model}, revision {current} in use", columns, rows)
-    for number in sorted(set(folder.numbers()) - {revision.number for revision in revisions}):
+    for number in folder.unreadable():
         Console(highlight=False).print(f"Revision {number} is damaged and cannot be shown.")
 
 

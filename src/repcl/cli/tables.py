@@ -57,7 +57,7 @@ def percent(values: Sequence[float | None]) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return cell[:1].isdigit() or cell[:1] in ("-", "–", "−", "")
+    return cell[:1].isdigit() or cell[:1] in ("+", "-", "–", "−", "")
 
 
 def _cells(results: Sequence[Result]) -> list[str]:

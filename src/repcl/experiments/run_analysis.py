@@ -99,7 +99,7 @@ def analyse_run(folder: Path, settings: EstimatorSettings, *, fresh: bool = Fals
     """Analyse a run and write `analysis.json` beside its result; an analysis already there is read."""
     result = read_result(folder / RESULT)
     earlier = None if fresh else read_analysis(folder)
-    if earlier is not None and (earlier.fingerprint, earlier.settings) == (result.fingerprint, settings):
+    if earlier is not None and _is_current(earlier, result, settings):
         return earlier
     tested = read_predictions(folder / Path(result.predictions).name)
     snapshots = read_snapshots(folder, result)
@@ -126,6 +126,12 @@ def read_analysis(folder: Path) -> RunAnalysis | None:
         return _AS_JSON.validate_python(content) if content["format"] == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
         raise ResultMismatch(f"{path} is damaged; delete it and analyse the run again.") from error
+
+
+def _is_current(earlier: RunAnalysis, result: Result, settings: EstimatorSettings) -> bool:
+    """Whether nothing has changed since: the run, the estimator, and whether there are representations."""
+    is_whole = (earlier.representations is not None) == (result.keep == "representations")
+    return is_whole and (earlier.fingerprint, earlier.settings) == (result.fingerprint, settings)
 
 
 def _ask(

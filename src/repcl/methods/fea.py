@@ -32,7 +32,10 @@ class FEA(Method):
     Settings: ClassVar[type[FEASettings]] = FEASettings
     settings: FEASettings
     paper = "Wang et al., 2022"
-    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"infomax": {"infomax_weight": 0.05}}
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "infomax": {"infomax_weight": 0.05},
+        "retain": {"retain": 0.1},
+    }
 
     def learn_task(self, task: Task) -> None:
         """Fast adaption, exemplars of the new classes, balanced tuning from the second task on."""

@@ -58,6 +58,7 @@ class RepCL(Method):
         "mlm": {"generation": "mlm"},
         "supcon": {"contrast": "supcon"},
         "infonce": {"contrast": "infonce"},
+        "retain": {"retain": 0.1},
     }
 
     def __init__(

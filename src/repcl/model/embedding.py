@@ -149,5 +149,5 @@ def fingerprint(encoder: Encoder) -> str:
     digest = hashlib.sha256(type(encoder.readout).__name__.encode())
     for name, tensor in encoder.state_dict().items():
         digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy())
+        digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())  # of any number type
     return digest.hexdigest()

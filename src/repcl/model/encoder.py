@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should
 
 LONGEST = 512
 REMEMBERED = 200_000
+
+_TOKENISED: dict[tuple[str, str, int], dict[Example, TokenisedExample]] = {}
 
 
 class Encoder(nn.Module):
@@ -46,11 +49,11 @@ class Encoder(nn.Module):
         self.readout = readout
         self.name = name
         self._reload = reload
-        self._tokenised: dict[Example, TokenisedExample] = {}
         if readout.markers:
             _add_markers(backbone, tokenizer, readout.markers)
         markers = [tokenizer.get_vocab()[marker] for marker in readout.markers]
         self.special_ids = sorted({*tokenizer.all_special_ids, *markers})
+        self._tokenised = _tokenised_before(self)
 
     @property
     def hidden_size(self) -> int:
@@ -135,14 +138,8 @@ class Encoder(nn.Module):
 
     def __deepcopy__(self, memo: dict[int, object]) -> Encoder:
         # A copy has weights of its own; tokeniser, readout and tokenised texts are the same for both.
-        twin = Encoder(
-            copy.deepcopy(self.backbone, memo),
-            self.tokenizer,
-            self.readout,
-            name=self.name,
-            reload=self._reload,
-        )
-        twin._tokenised = self._tokenised
+        backbone = copy.deepcopy(self.backbone, memo)
+        twin = Encoder(backbone, self.tokenizer, self.readout, name=self.name, reload=self._reload)
         return twin.train(self.training)
 
     def start_over(self) -> None:
@@ -150,6 +147,12 @@ class Encoder(nn.Module):
         if self._reload is None:
             raise RuntimeError(f"Encoder {self.name!r} was built without a way to reload its weights.")
         self.load_state_dict(self._reload())
+
+
+def _tokenised_before(encoder: Encoder) -> dict[Example, TokenisedExample]:
+    """What encoders with this tokeniser and readout have tokenised here; the runs of a grid share it."""
+    tokeniser = hashlib.sha256(encoder.tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
+    return _TOKENISED.setdefault((tokeniser, type(encoder.readout).__qualname__, encoder.max_length), {})
 
 
 def _add_markers(

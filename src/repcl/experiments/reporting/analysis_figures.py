@@ -56,15 +56,7 @@ def draw_fitting(name: str, quantity: str, estimates: Mapping[str, Sequence[Mutu
         axes = figure.add_subplot(xlabel="steps of the critic", ylabel=f"{quantity}, nats")
         for row, rounds in estimates.items():
             steps, held_out, fitted = _mean_curves(rounds)
-            axes.plot(
-                steps,
-                held_out,
-                label=row,
-                linewidth=1.5,
-                markersize=5,
-                markevery=_every(steps),
-                **styles[row],
-            )
+            _draw_line(axes, steps, held_out, row, styles)
             axes.plot(steps, fitted, color="#888888", linewidth=0.9, linestyle=styles[row]["linestyle"])
         shown = [one for rounds in estimates.values() for one in rounds]
         for ceiling in sorted({one.class_ceiling for one in shown if one.class_ceiling is not None}):
@@ -82,7 +74,7 @@ def draw_fitting(name: str, quantity: str, estimates: Mapping[str, Sequence[Mutu
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         axes.plot([], [], color="#888888", linewidth=0.9, label="on the texts fitted on")
         axes.grid(axis="y", **GRID)
-        figure.legend(loc="outside lower center", ncols=3, handlelength=4)
+        figure.legend(loc="outside lower center", ncols=4, handlelength=4)
         description = (
             f"{quantity} on texts that the critic was not fitted on, had the fit ended at that step; "
             "in grey, with the same dashes, on the texts fitted on"
@@ -106,19 +98,10 @@ def draw_spectra(name: str, spectra: Mapping[str, Sequence[Spectrum]]) -> Drawin
             axes.grid(axis="y", **GRID)
             for row, rounds in spectra.items():
                 values = _mean_values([getattr(one, kind) for one in rounds])
-                ranks = range(1, len(values) + 1)
-                axes.plot(
-                    ranks,
-                    values,
-                    label=row,
-                    linewidth=1.4,
-                    markersize=4,
-                    markevery=_every(ranks),
-                    **styles[row],
-                )
+                _draw_line(axes, range(1, len(values) + 1), values, row, styles)
         panels[0].set_ylabel("eigenvalue of the covariance")
         figure.legend(
-            *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=4
+            *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, handlelength=4
         )
         description = "Largest eigenvalues of the covariance of the first task's test representations"
         return render(figure, name, description)
@@ -156,7 +139,7 @@ def draw_drift(name: str, rows: ByRow) -> Drawing:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylim(bottom=0)
         axes.grid(axis="y", **GRID)
-        figure.legend(loc="outside lower center", ncols=3, handlelength=4)
+        figure.legend(loc="outside lower center", ncols=4, handlelength=4)
         return render(figure, name, "How far the centroids of old classes turned while a task was learned")
 
 
@@ -186,5 +169,14 @@ def _mean_matrix(matrices: Sequence[ProbeMatrix]) -> Any:
     return means
 
 
-def _every(points: Sequence[int]) -> int:
-    return max(1, len(points) // MARKS)
+def _draw_line(
+    axes: Any,
+    across: Sequence[int],
+    values: Sequence[float],
+    row: str,
+    styles: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """A line with a few markers, at other places on each line: lines on top of each other still show."""
+    every = max(len(styles), len(across) // MARKS)
+    start = every * list(styles).index(row) // len(styles)
+    axes.plot(across, values, label=row, linewidth=1.4, markersize=5, markevery=(start, every), **styles[row])

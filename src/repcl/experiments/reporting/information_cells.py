@@ -72,19 +72,18 @@ def _ceilings(found: Sequence[MutualInformation]) -> str:
     return about if classes is None else f"at most ln of the classes, {classes:.2f}; {about}"
 
 
-def order_note(
-    runs: BenchmarkRuns, rows: Sequence[str], quantity: Quantity, printed: Mapping[str, float]
-) -> str:
-    """Our order beside the paper's."""
+def order_note(runs: BenchmarkRuns, rows: Sequence[str], printed: Mapping[str, float]) -> str:
+    """Our order of rows by I(Z;Y), beside the paper's where it has them."""
     ours = {}
     for name in rows:
-        values = [value for one in known_rounds(runs, name) if (value := quantity(one).value) is not None]
-        if values and name in printed:
+        values = [value for one in known_rounds(runs, name) if (value := one.classes.value) is not None]
+        if values:
             ours[name] = summarise(values).mean
     if len(ours) < 2:
         return ""
-    paper = {name: printed[name] for name in ours}
-    return f"Order by I(Z;Y): {_falling(ours)}; the paper's: {_falling(paper)}."
+    paper = {name: printed[name] for name in ours if name in printed}
+    beside = f"; the paper's: {_falling(paper)}" if paper else ""
+    return f"Order by I(Z;Y): {_falling(ours)}{beside}."
 
 
 def _falling(values: Mapping[str, float]) -> str:

@@ -77,11 +77,8 @@ def _bias_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Table
             ]
         )
     title = f"{runs.name}: information about the inputs after task 1, and about all classes at the end"
-    notes = [*information_notes(runs, rows, {"I(X1;Z1)": about_inputs, "I(Z;Y)": about_classes})]
-    if printed:
-        notes.append(
-            order_note(runs, rows, about_classes, {row: values[1] for row, values in printed.items()})
-        )
+    notes = information_notes(runs, rows, {"I(X1;Z1)": about_inputs, "I(Z;Y)": about_classes})
+    notes.append(order_note(runs, rows, {row: values[1] for row, values in printed.items()}))
     return Table(f"paper-bias-{runs.name}", title, columns, [body], [note for note in notes if note])
 
 

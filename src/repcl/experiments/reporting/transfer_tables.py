@@ -15,7 +15,10 @@ Question = Callable[[Representations], float | None]
 
 def transfer_tables(recipe: str, runs: BenchmarkRuns, rows: Sequence[str]) -> list[Table]:
     """Means over rounds of every row that was analysed; no table without any."""
-    known = {name: found for name in rows if (found := known_rounds(runs, name))}
+    # a method that is trained only at the end has nothing between tasks
+    known = {
+        name: found for name in rows if (found := [one for one in known_rounds(runs, name) if one.movements])
+    }
     if not known:
         return []
     questions = _questions()
