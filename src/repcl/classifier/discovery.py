@@ -15,7 +15,7 @@ from repcl.data import Example
 
 MOST_GROUPS = 50
 NEARLY_BEST = 0.9
-"""The fewest groups with this share of the best separation win. Silhouettes hardly fall when a class is split:
+"""Fewest groups with this share of the best separation win. Silhouettes hardly fall where a class is split:
 on classes of CLINC150 the best alone suggested twice as many groups as there were."""
 LARGEST_TREE = 2000
 """Texts that groups are formed from; further ones join the nearest group."""
