@@ -47,6 +47,7 @@ def test_bench_with_other_settings_in_the_same_folder_ends_with_2(repcl, data_fi
         (("--set", "batch_size=0"), "batch_size = 0"),
         (("--preset", "cpuu"), "No preset 'cpuu'. Did you mean 'cpu'?"),
         (("--tasks", "9"), "9"),
+        (("--protocol", "papr"), "Did you mean 'paper'?"),
     ],
 )
 def test_bad_words_get_one_sentence_exit_code_2_and_nothing_is_written(

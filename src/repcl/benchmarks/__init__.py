@@ -59,6 +59,8 @@ def load_benchmark(  # noqa: PLR0913 (one keyword per command-line option)
         label_column: column with the labels of a user's file.
         protocol: where a paper and its released code differ, the one to follow.
     """
+    if protocol not in get_args(Protocol):
+        raise UnknownName("protocol", protocol, get_args(Protocol))
     arrangement = Arrangement(
         tasks=tasks,
         classes_per_task=classes_per_task,
@@ -94,8 +96,6 @@ def _published_stream(
     protocol: Protocol,
     seed: int,
 ) -> TaskStream:
-    if protocol not in get_args(Protocol):
-        raise UnknownName("protocol", protocol, get_args(Protocol))
     folder = benchmark.folder(data_dir)
     # seeded anew with the number that decides the class order, as the released code does
     corpus = benchmark.corpus(folder, Random(round_seed(seed)), protocol)

@@ -43,6 +43,9 @@ def bench(
     test_file: Annotated[Path | None, typer.Option(help="Test part of your own data file.")] = None,
     text_column: Annotated[str, typer.Option(help="Column with the texts of your own file.")] = "text",
     label_column: Annotated[str, typer.Option(help="Column with the labels of your own file.")] = "label",
+    protocol: Annotated[
+        str, typer.Option(help="code or paper: which to follow where a paper and its code differ.")
+    ] = "code",
     data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
@@ -67,6 +70,7 @@ def bench(
         "test_file": test_file,
         "text_column": text_column,
         "label_column": label_column,
+        "protocol": protocol,
     }
     run_options: dict[str, Any] = {
         "encoder": encoder,
