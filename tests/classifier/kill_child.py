@@ -22,8 +22,7 @@ def live(path: Path, seed: int) -> None:
                 continue
             classifier = ContinualClassifier.load(path, device="cpu")
             if action == "rename":
-                name = draw.choice(classifier.classes_.tolist())
-                classifier.rename_class(name, f"{name}'")
+                classifier.rename_class(draw.choice(classifier.classes_.tolist()), f"name {draw.random()}")
             else:
                 topic = draw.choice(sorted(TOPICS))
                 classifier.partial_fit(*toy(topic, texts=4, start=draw.randrange(100)))

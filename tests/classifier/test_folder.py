@@ -110,6 +110,38 @@ def test_removing_a_class_stores_only_its_row_and_the_texts_anew(model):
     assert sorted(path.suffix for path in added) == [".jsonl", ".safetensors"]
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in ("fea", "emar", "instant", "ncm", "refit") if name in METHODS]
+)
+def test_the_revision_after_a_removal_holds_no_trace_of_the_class(make, tmp_path, name):
+    texts, labels = toy("fruit", "vehicle", "weather")
+    marked = [f"{text} secret{number}" for number, text in enumerate(texts)]
+    classifier = make(name, holdout_per_class=2).fit(marked, labels)
+    classifier.save(tmp_path / "model")
+    classifier.remove_class("vehicle").save(tmp_path / "model")
+    folder = ModelFolder(tmp_path / "model")
+    kept, shapes = audit(folder, 2)
+    full, shapes_before = audit(folder, 1)
+    gone = [text.encode() for text, label in zip(marked, labels, strict=True) if label == "vehicle"]
+    assert b"vehicle" in full
+    assert not any(trace in kept for trace in [b"vehicle", *gone])
+    for key, shape in shapes.items():
+        if shape != shapes_before[key]:
+            assert shape[0] < shapes_before[key][0], key
+    per_class = [key for key in shapes if key.endswith(("output.weight", "prototypes", "sums", "counts"))]
+    assert all(shapes[key][0] == 2 for key in per_class if not key.startswith("encoder."))
+
+
+def audit(folder: ModelFolder, number: int) -> tuple[bytes, dict[str, tuple[int, ...]]]:
+    """All bytes of a revision's own record and texts, and the shapes of its tensors."""
+    record = folder.revision(number)
+    names = [folder.path / "blobs" / blob.file for blob in record.contents.blobs()]
+    data = (folder.path / "revisions" / f"{number:06}.json").read_bytes()
+    data += b"".join(path.read_bytes() for path in names if path.suffix == ".jsonl")
+    state = ContinualClassifier.load(folder.path, revision=number).method_.state_dict()
+    return data, {key: tuple(tensor.shape) for key, tensor in state.items()}
+
+
 def test_purging_deletes_revisions_and_the_files_only_they_need(model):
     folder = ModelFolder(model)
     needed = {blob.file for blob in folder.revision(2).contents.blobs()}

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ def fork_child(path: Path, seed: int) -> int:
     if child == 0:
         try:
             live(path, seed)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(1)
     return child
@@ -82,3 +85,31 @@ def test_after_a_kill_the_next_process_learns_on_and_sweeps_up(make, tmp_path):
     assert not list(path.rglob(".part-*"))
     needed = {blob.file for one in ModelFolder(path).history() for blob in one.contents.blobs()}
     assert {file.name for file in (path / "blobs").iterdir()} == needed
+
+
+def learn_and_end(path: Path, topic: str) -> int:
+    """A forked process that teaches the folder one class, as `repcl learn` does."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            folder = ModelFolder(path)
+            with folder.lock(f"learning {topic}", wait=120):
+                classifier = ContinualClassifier.load(path, device="cpu").partial_fit(*toy(topic, texts=4))
+                classifier.commit(folder)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return child
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_three_processes_that_learn_at_once_wait_for_each_other_and_nothing_is_lost(make, tmp_path):
+    path = tmp_path / "model"
+    make("sequential").fit(*toy("fruit", "vehicle", texts=6)).save(path)
+    children = [learn_and_end(path, topic) for topic in ("weather", "place", "person")]
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+    assert set(ContinualClassifier.load(path).classes_) == {"fruit", "vehicle", "weather", "place", "person"}
+    assert [revision.parent for revision in ModelFolder(path).history()] == [None, 1, 2, 3]

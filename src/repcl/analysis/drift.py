@@ -71,6 +71,7 @@ def _movement(before: Rows, after: Rows, snapshots: Snapshots, task: int) -> Mov
         rows = is_old & (snapshots.test_labels == label)
         one, other = before[rows].mean(axis=0), after[rows].mean(axis=0)
         length = float(np.linalg.norm(one))
-        turned.append(1 - float(one @ other) / (length * float(np.linalg.norm(other))))
+        cosine = float(one @ other) / (length * float(np.linalg.norm(other)))
+        turned.append(max(0.0, 1 - cosine))  # rounding must not make it negative
         moved.append(float(np.linalg.norm(other - one)) / length)
     return Movement(task, float(np.mean(turned or [0.0])), float(np.mean(moved or [0.0])), classes=len(old))

@@ -13,6 +13,7 @@ from repcl.methods import build_method
 # of the others counted in passes over texts. A variant without an entry costs what its method costs.
 RELATIVE_COST = {
     "fea": 1.0,
+    "fea@infomax": 1.75,
     "sequential": 1.0,
     "joint": 1.0,
     "idbr": 2.5,

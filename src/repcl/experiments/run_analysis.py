@@ -10,24 +10,26 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter, ValidationError
 
-from repcl.analysis.bounds import fano_bound
-from repcl.analysis.drift import Confusion, Movement, centroid_movements, taken_for_newer
-from repcl.analysis.estimator_settings import EstimatorSettings
-from repcl.analysis.mutual_information import (
-    MutualInformation,
-    class_information,
-    input_information,
-    pair_information,
-)
-from repcl.analysis.snapshots import Snapshots
-from repcl.analysis.spectrum import Spectrum, spectrum
-from repcl.analysis.transfer import (
+from repcl.analysis import (
     SHOTS,
+    Confusion,
+    EstimatorSettings,
+    Movement,
+    MutualInformation,
     ProbeMatrix,
+    Snapshots,
+    Spectrum,
+    centroid_movements,
+    class_information,
+    fano_bound,
     forward_transfer,
+    input_information,
     masked_backward_transfer,
+    pair_information,
     probe_matrix,
+    spectrum,
     steps_to_halve,
+    taken_for_newer,
 )
 from repcl.errors import ResultMismatch
 from repcl.evaluation import TestedExample, class_forgetting, read_predictions
