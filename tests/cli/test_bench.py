@@ -3,6 +3,8 @@ import re
 
 import pytest
 
+from repcl.methods import METHODS
+
 CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu")
 
 
@@ -124,8 +126,15 @@ def test_a_text_of_100000_characters_is_shortened_with_one_note(repcl, data_file
 def test_list_methods_names_every_method(repcl):
     output = repcl("list", "methods")
     assert output.code == 0
-    assert "repcl" in output.out
-    assert "Song et al., 2023" in output.out
+    named = [line.split("│")[1].strip() for line in output.out.splitlines() if line.startswith("│")]
+    assert named == list(METHODS)
+
+
+def test_list_methods_shows_paper_year_and_cost_relative_to_fea(repcl):
+    line = next(line for line in repcl("list", "methods").out.splitlines() if line.startswith("│ fea "))
+    cells = [cell.strip() for cell in line.split("│")]
+    assert cells[2:4] == ["Wang et al.", "2022"]
+    assert cells[6] == "1.00"
 
 
 def test_version_is_printed(repcl):

@@ -7,6 +7,7 @@ import typer
 
 from repcl.benchmarks import BENCHMARKS
 from repcl.cli.tables import make_console, print_table
+from repcl.experiments.cost import relative_cost
 from repcl.methods import METHODS
 from repcl.model import ENCODERS
 
@@ -26,14 +27,17 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
         rows = [
             [
                 name,
-                method.paper,
+                *_paper_and_year(method.paper),
                 ", ".join(method.kinds),
                 method.extra_memory,
+                f"{relative_cost(name):.2f}",
                 ", ".join(method.variants) or "–",
             ]
             for name, method in METHODS.items()
         ]
-        print_table(console, "Methods", ["name", "paper", "input", "extra memory", "variants"], rows)
+        columns = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
+        print_table(console, "Methods", columns, rows)
+        console.print("cost: of a whole run on demo, preset cpu, relative to FEA (benchmarks/method_cost.py)")
     elif what is Thing.benchmarks:
         rows = [
             [name, benchmark.kind, str(benchmark.tasks), benchmark.licence]
@@ -47,3 +51,9 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
             ["a Hugging Face id", "for instance bert-base-uncased, roberta-base, microsoft/mpnet-base", ""]
         )
         print_table(console, "Encoders", ["name", "what it is", "licence"], rows)
+
+
+def _paper_and_year(paper: str) -> tuple[str, str]:
+    """`Song et al., 2023` in two cells; what is not a paper has no year."""
+    authors, _, year = paper.rpartition(", ")
+    return (authors, year) if authors else (paper, "–")

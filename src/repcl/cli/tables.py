@@ -24,7 +24,8 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Iter
     table = Table(title=title, title_justify="left", title_style="bold")
     for place, column in enumerate(columns):
         are_numbers = place > 0 and all(_is_number(line[place]) for line in lines)
-        table.add_column(column, justify="right" if are_numbers else "left", no_wrap=True)
+        is_narrow = are_numbers or place == 0
+        table.add_column(column, justify="right" if are_numbers else "left", no_wrap=is_narrow)
     for line in lines:
         table.add_row(*line)
     console.print(table)

@@ -15,6 +15,7 @@ from repcl.errors import InvalidSetting, MissingData, UnknownName
 from repcl.evaluation import paired_comparison
 from repcl.experiments.paper import load_paper
 from repcl.experiments.recipes import find_recipe
+from repcl.experiments.reporting.bounds import bounds_table
 from repcl.experiments.reporting.costs import costs_table
 from repcl.experiments.reporting.formats import to_markdown
 from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns, load_runs, row_names
@@ -133,6 +134,7 @@ PLACEHOLDERS: Mapping[str, Answer] = {
     "results": _of_each(_results),
     "significance": _of_each(_significance),
     "tasks": _of_each(lambda runs, _: tasks_table(runs)),
+    "bounds": _of_each(lambda runs, _: bounds_table(runs, load_paper())),
     "costs": _of_each(lambda runs, _: costs_table(runs)),
     "origin": _of_each(lambda runs, _: origin_table(runs)),
     "recipe": _recipe,
