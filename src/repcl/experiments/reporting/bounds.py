@@ -55,8 +55,9 @@ def bounds_table(runs: BenchmarkRuns, paper: Paper) -> Table | None:
         ],
         [[row(name) for name in sorted(reached, key=lambda name: -reached[name])]],
         [
-            f"In this round {LOWER} reached {lower[chosen]:.1f} and {UPPER} {upper[chosen]:.1f}; *within* "
-            f"means from {lowest:.1f} ({LOWER} + {ABOVE_LOWER:.0f}) to {highest:.1f} ({UPPER} + {ABOVE_UPPER}).",
+            f"In this round {LOWER} reached {lower[chosen]:.1f} and {UPPER} {upper[chosen]:.1f}.",
+            f"Within means from {lowest:.1f} ({LOWER} + {ABOVE_LOWER:.0f}) to {highest:.1f} "
+            f"({UPPER} + {ABOVE_UPPER}).",
             "Places are among the methods that both sides have.",
         ],
     )
