@@ -256,6 +256,11 @@ def test_importing_the_package_does_not_import_torch():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_importing_the_command_line_does_not_import_transformers():
+    script = "import repcl.cli, sys; assert 'transformers' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_an_unknown_attribute_of_the_package_is_an_error():
     import repcl
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save
 
 from repcl import ContinualClassifier
 from repcl.classifier.records import DamagedModel
@@ -211,6 +213,94 @@ def test_a_configuration_that_asks_for_more_is_refused_before_memory_is_taken(mo
         assert tracemalloc.get_traced_memory()[1] < 50 * MEGABYTE
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "sentence"),
+    [
+        ("instant", {"features": 10**9}, r"expected ledger.sums.0.sums of shape \(2, 1000000000\)"),
+        ("instant", {"features": 10**12}, "do not fit method 'instant'"),
+        ("instant", {"maps": 10**9}, "Setting maps = 1000000000 cannot be used"),
+        ("instant", {"maps": 900}, "expected ledger.sums.2.sums .* found none"),
+        ("crl", {"projection_size": 10**9}, r"expected projection.2.weight of shape \(1000000000, 32\)"),
+        ("crecl", {"projection_size": 10**9}, "expected .* of shape"),
+        ("kcn", {"feature_size": 10**9}, "expected .* of shape"),
+        ("idbr", {"feature_size": 10**9}, "expected .* of shape"),
+        ("rp_cre", {"key_size": 10**9}, "expected .* of shape"),
+        ("rp_cre", {"attention_heads": 10**6, "key_size": 10**6}, "do not fit method 'rp_cre'"),
+    ],
+)
+def test_settings_that_ask_for_more_than_there_is_are_refused_before_memory_is_taken(
+    make, tmp_path, method, changes, sentence
+):
+    model = tmp_path / "model"
+    make(method).fit(*toy("fruit", "vehicle")).save(model)
+    forge(model, lambda record: record["contents"]["settings"].update(changes))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    refused(model, sentence)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+
+
+def test_a_missing_tensor_does_not_hide_how_large_the_settings_are(make, tmp_path):
+    model = tmp_path / "model"
+    make("instant").fit(*toy("fruit", "vehicle")).save(model)
+
+    def change(record):
+        record["contents"]["settings"]["features"] = 10**5
+        for name in [name for name in record["contents"]["tensors"] if name.startswith("ledger.sums")]:
+            del record["contents"]["tensors"][name]
+
+    forge(model, change)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    refused(model, "expected ledger.sums.0.sums of shape .* found none")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+
+
+def test_a_queue_that_could_hold_more_than_there_is_takes_no_memory(make, tmp_path):
+    model = tmp_path / "model"
+    make("repcl").fit(*toy("fruit", "vehicle")).save(model)
+    forge(model, lambda record: record["contents"]["settings"].update(queue_size=10**12))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ContinualClassifier.load(model).partial_fit(*toy("weather"))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
+
+
+@pytest.mark.parametrize("rows", [1, 3, 1000])
+def test_a_classifier_head_with_another_number_of_rows_than_classes_is_refused(model, rows):
+    replace_tensor(model, save({"tensor": torch.zeros(rows, 32)}))
+    refused(model, rf"expected head.output.weight of shape \(2, 32\), found \({rows}, 32\)")
+
+
+@pytest.mark.parametrize("label", [-1, 2, 2**31 - 1])
+def test_embeddings_of_a_class_that_is_not_there_are_refused(make, tmp_path, label):
+    model = tmp_path / "model"
+    make("instant").fit(*toy("fruit", "vehicle")).save(model)
+    labels = torch.tensor([label] * 20, dtype=torch.int32)
+    replace_tensor(model, save({"tensor": labels}), "ledger.kept.labels")
+    refused(model, "20 kept embeddings do not belong to the 2 classes")
+
+
+@pytest.mark.parametrize("method", ["instant", "lda"])
+def test_sums_that_belong_to_no_texts_are_said_when_they_are_asked(make, tmp_path, method):
+    model = tmp_path / "model"
+    classifier = make(method).fit(*toy("fruit", "vehicle"))
+    classifier.save(model)
+    products = torch.full_like(classifier.method_.state_dict()["ledger.sums.0.products"], 10**9)
+    products[0] = -(10**9)  # a sum of squares
+    replace_tensor(model, save({"tensor": products}), "ledger.sums.0.products")
+    loaded = ContinualClassifier.load(model)
+    with pytest.raises(RepclError, match="belong to no texts"):
+        loaded.predict(["a"])
+
+
+def test_a_tokeniser_with_more_words_than_the_encoder_knows_is_refused(model):
+    record = json.loads((model / "revisions" / "000001.json").read_text())["record"]
+    parts = json.loads((model / "blobs" / record["contents"]["encoder"]["tokenizer"]["file"]).read_text())
+    backend = json.loads(parts["backend"])
+    backend["model"]["vocab"]["surprise"] = 5000
+    blob = plant(model, json.dumps(parts | {"backend": json.dumps(backend)}).encode(), "json")
+    forge(model, lambda changed: changed["contents"]["encoder"].update(tokenizer=blob))
+    refused(model, "more words than the")
 
 
 def test_a_configuration_that_names_code_elsewhere_loads_without_it(model):

@@ -1,20 +1,21 @@
 """An encoder without the package or folder it came from: its configuration and tokeniser as JSON."""
 
+from __future__ import annotations
+
 import json
-import logging
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
-from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
-from transformers.utils import logging as transformers_logging
 
 from repcl.classifier.records import DamagedModel, one_line, parse_json
 from repcl.model import Encoder, Readout, load_encoder
+from repcl.model.encoders import quiet_transformers
+
+if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 LARGEST_NUMBER = 10**8
 # Keys that could make transformers fetch or run code, or that only say where the encoder came from.
@@ -23,6 +24,7 @@ UNWANTED = re.compile(
 )
 ATTENTION = ("eager", "sdpa")
 PLAIN_WORD = re.compile(r"[\w.+-]{1,60}")
+_TROUBLE = (ValueError, TypeError, RuntimeError, AttributeError, KeyError, ImportError)
 
 
 def config_json(encoder: Encoder) -> bytes:
@@ -34,6 +36,8 @@ def config_json(encoder: Encoder) -> bytes:
 
 def tokenizer_json(encoder: Encoder) -> bytes:
     """The tokeniser: the fast backend's own JSON, its special tokens and its longest input."""
+    from tokenizers import Tokenizer
+
     tokenizer: Any = encoder.tokenizer
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.no_padding()  # set anew in every call; left as they are they would differ from save to save
@@ -49,17 +53,17 @@ def tokenizer_json(encoder: Encoder) -> bytes:
     return json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()
 
 
-def rebuild_encoder(
-    name: str, config: bytes, tokenizer: bytes, weights: Mapping[str, Tensor], readout: Readout
+def empty_encoder(
+    name: str, config: bytes, tokenizer: bytes, readout: Readout, weights: Mapping[str, Tensor]
 ) -> Encoder:
-    """The encoder again, with the weights it had; nothing is looked up outside the model folder.
+    """The encoder without weights, which takes next to no memory; nothing is looked up outside the folder.
 
     Args:
         name: what the user called it.
         config: from `config_json`.
         tokenizer: from `tokenizer_json`.
-        weights: of the backbone, by their names there.
         readout: the input kind.
+        weights: of the backbone, by their names there; a configuration that asks for others is refused.
     """
 
     def reload() -> dict[str, Tensor]:
@@ -68,10 +72,28 @@ def rebuild_encoder(
 
     parts = parse_json(config, "the encoder's configuration")
     values = parts if isinstance(parts, dict) else {}
-    backbone = _backbone(_config(values.get("config")), weights)
+    backbone = _empty_backbone(_config(values.get("config")), weights)
     if values.get("attention") in ATTENTION:  # others exist that are fetched from elsewhere
         backbone.set_attn_implementation(values["attention"])
-    return Encoder(backbone, _tokenizer(tokenizer), readout, name=name, reload=reload).eval()
+    words = _tokenizer(tokenizer)
+    rows = len(backbone.get_input_embeddings().weight)  # type: ignore[arg-type]
+    if max(words.get_vocab().values(), default=0) >= rows:
+        raise DamagedModel(f"The tokeniser has more words than the {rows} that the encoder knows.")
+    return Encoder(backbone, words, readout, name=name, reload=reload)
+
+
+def fill_encoder(empty: Encoder, weights: Mapping[str, Tensor]) -> Encoder:
+    """The encoder again, with the weights it had, by their names in the backbone."""
+    config = empty.backbone.config
+    try:
+        with quiet_transformers():
+            backbone: PreTrainedModel = type(empty.backbone).from_pretrained(
+                None, config=config, state_dict=dict(weights), dtype=next(iter(weights.values())).dtype
+            )
+    except _TROUBLE as error:
+        raise DamagedModel(f"The encoder cannot be rebuilt ({one_line(error)}).") from error
+    backbone.set_attn_implementation(config._attn_implementation)
+    return empty.with_backbone(backbone).eval()
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,6 +121,8 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
 
 
 def _config(values: Any) -> PretrainedConfig:
+    from transformers import CONFIG_MAPPING
+
     kind = values.get("model_type") if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         raise DamagedModel(f"Expected the configuration of an encoder, found model type {kind!r}.")
@@ -108,26 +132,26 @@ def _config(values: Any) -> PretrainedConfig:
         raise DamagedModel(f"The encoder's configuration cannot be used ({one_line(error)}).") from error
 
 
-def _backbone(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> PreTrainedModel:
-    """A backbone with given weights; one that would need others is refused before memory is taken for it."""
-    if int(getattr(config, "num_hidden_layers", 0)) > len(weights):
-        raise DamagedModel("The encoder's configuration asks for more layers than there are weights.")
+def _empty_backbone(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> PreTrainedModel:
+    from transformers import AutoModel
+
     try:
+        if int(getattr(config, "num_hidden_layers", 0)) > len(weights):
+            raise DamagedModel("The encoder's configuration asks for more layers than there are weights.")
         with torch.device("meta"):
-            empty = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
-        wanted = {key: value.shape for key, value in empty.state_dict().items()}
-        if wanted != {key: value.shape for key, value in weights.items()}:
-            raise DamagedModel("The encoder's weights do not fit its configuration.")
-        with _quiet_transformers():
-            backbone: PreTrainedModel = type(empty).from_pretrained(
-                None, config=config, state_dict=dict(weights), dtype=next(iter(weights.values())).dtype
-            )
-    except (ValueError, TypeError, RuntimeError, AttributeError, KeyError, ImportError) as error:
+            backbone: PreTrainedModel = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    except _TROUBLE as error:
         raise DamagedModel(f"The encoder cannot be rebuilt ({one_line(error)}).") from error
+    wanted = {key: value.shape for key, value in backbone.state_dict().items()}
+    if wanted != {key: value.shape for key, value in weights.items()}:
+        raise DamagedModel("The encoder's weights do not fit its configuration.")
     return backbone
 
 
 def _tokenizer(data: bytes) -> PreTrainedTokenizerFast:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
     parts = parse_json(data, "the tokeniser")
     try:
         return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
@@ -141,15 +165,3 @@ def _tokenizer(data: bytes) -> PreTrainedTokenizerFast:
         )
     except Exception as error:
         raise DamagedModel(f"The tokeniser cannot be rebuilt ({one_line(error)}).") from error
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    verbosity = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity(logging.ERROR)
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

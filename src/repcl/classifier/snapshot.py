@@ -11,7 +11,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from repcl.classifier.blobs import Blobs
-from repcl.classifier.encoder_files import config_json, rebuild_encoder, tokenizer_json
+from repcl.classifier.encoder_files import config_json, empty_encoder, fill_encoder, tokenizer_json
 from repcl.classifier.knowledge import Knowledge
 from repcl.classifier.records import (
     Blob,
@@ -24,10 +24,11 @@ from repcl.classifier.records import (
     parse_json,
 )
 from repcl.data import Example, Span
+from repcl.errors import InvalidData
 from repcl.methods import Method, build_method
 from repcl.methods.build import method_class
-from repcl.methods.state import grow_to_shapes
-from repcl.model import best_device
+from repcl.methods.state import check_tensors, grow_to_shapes
+from repcl.model import Encoder, best_device
 
 ENCODER = "encoder.backbone."
 TENSOR = "tensor"
@@ -65,8 +66,7 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
     """The knowledge again; it predicts and learns as if it had never been packed."""
     weights = {name: _tensor(blobs.get(blob), blob) for name, blob in contents.tensors.items()}
     method = _build(contents, blobs, weights, device)
-    names = [record.name for record in contents.classes]
-    method.classes, method.tasks_learned = names, contents.tasks_learned
+    names = method.classes
     kept: dict[str, list[Example]] = {}
     for example in _unpack_examples(contents.memory, blobs, names):
         kept.setdefault(example.label, []).append(example)
@@ -87,31 +87,42 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
 def _build(
     contents: Contents, blobs: Blobs, weights: Mapping[str, Tensor], device: torch.device | str | None
 ) -> Method:
+    """The method with its weights; whether settings and weights fit is seen before memory is taken."""
     backbone = {name.removeprefix(ENCODER): weights[name] for name in weights if name.startswith(ENCODER)}
-    encoder = rebuild_encoder(
+    empty = empty_encoder(
         contents.encoder.name,
         blobs.get(contents.encoder.config),
         blobs.get(contents.encoder.tokenizer),
-        backbone,
         method_class(contents.method).readouts[contents.kind](),
+        backbone,
     )
-    encoder = encoder.to(device if device is not None else best_device())
     try:
-        method = build_method(
-            contents.method,
-            contents.kind,
-            encoder=encoder,
-            settings=contents.settings,
-            seed=contents.seed,
-            device=encoder.device,
-        )
+        with torch.device("meta"):
+            check_tensors(_method(contents, empty), weights)
+        method = _method(contents, fill_encoder(empty, backbone).to(device or best_device()))
         grow_to_shapes(method, weights)
         method.load_state_dict(dict(weights))
-    except (RuntimeError, AttributeError) as error:
+        method.check_loaded()
+    except (RuntimeError, AttributeError, TypeError, ValueError, InvalidData) as error:
         raise DamagedModel(
             f"The weights do not fit method {contents.method!r} ({one_line(error)})."
         ) from error
     return method.eval()
+
+
+def _method(contents: Contents, encoder: Encoder) -> Method:
+    """The method as it was before it learned anything, but with the names of its classes."""
+    method = build_method(
+        contents.method,
+        contents.kind,
+        encoder=encoder,
+        settings=contents.settings,
+        seed=contents.seed,
+        device=encoder.device,
+    )
+    method.classes = [record.name for record in contents.classes]
+    method.tasks_learned = contents.tasks_learned
+    return method
 
 
 def _tensor_bytes(tensor: Tensor) -> bytes:

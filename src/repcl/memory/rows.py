@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from repcl.errors import InvalidData
+
 
 class KeptRows(nn.Module):
     """Rows of whole numbers with the place of their class.
@@ -25,6 +27,12 @@ class KeptRows(nn.Module):
         """Keep more rows, behind those already kept."""
         self.rows = torch.cat([self.rows, rows])
         self.labels = torch.cat([self.labels, labels.int()])
+
+    def check(self, classes: int) -> None:
+        """Raise where rows that were loaded do not belong to one of so many classes each."""
+        labels = self.labels
+        if len(labels) != len(self.rows) or bool(((labels < 0) | (labels >= classes)).any()):
+            raise InvalidData(f"{len(self.rows)} kept embeddings do not belong to the {classes} classes")
 
     def of(self, place: int) -> Tensor:
         """The rows of a class."""

@@ -1,5 +1,6 @@
 """`Method`: the contract of every way to learn tasks one after another, and what all of them share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ EVALUATION_BATCH = 64
 BEFORE_THE_FIRST_TASK = 2**32 - 1  # the step of `seeded` at which first weights are drawn
 
 
-class Method(nn.Module):
+class Method(nn.Module, ABC):
     """A way to learn tasks one after another. Subclasses say how; everything else is shared.
 
     Args:
@@ -40,6 +41,8 @@ class Method(nn.Module):
     extra_memory: ClassVar[str] = "none"
     """What is computed from old data and kept, beyond exemplars and weights."""
     readouts: ClassVar[dict[InputKind, type[Readout]]] = READOUTS
+    other_rows: ClassVar[tuple[str, ...]] = ()
+    """Growing tensors whose rows do not belong to one class each."""
     keeps_everything: ClassVar[bool] = False
     """Whether the memory is unbounded, as for the upper bound `joint`."""
 
@@ -64,9 +67,9 @@ class Method(nn.Module):
         if isinstance(settings, ClassifierSettings):
             self.head = self.new_head(settings)
 
+    @abstractmethod
     def learn_task(self, task: Task) -> None:
         """Learn a task whose classes are already in `self.classes`; reads like the paper's algorithm box."""
-        raise NotImplementedError
 
     def class_scores(self, batch: Batch) -> Tensor:
         """Scores of all seen classes, (batch, seen classes); the highest is predicted."""
@@ -113,6 +116,9 @@ class Method(nn.Module):
         """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
         return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
+
+    def check_loaded(self) -> None:
+        """Raise `InvalidData` where values that were loaded contradict each other; shapes are right."""
 
     def forget_class(self, name: str) -> None:
         """Drop a class and all that is held of it; weights that its texts helped to train stay."""

@@ -4,9 +4,11 @@ Representations have unit length and lie on a grid of 16 bits, so all sums over 
 learner knows is the same for any order of tasks, and anything it learned can be taken away without a trace.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -36,6 +38,7 @@ class FrozenMethod(Method):
     """
 
     readouts: ClassVar[dict[InputKind, type[Readout]]] = FROZEN_READOUTS
+    other_rows = ("ledger.kept.rows", "ledger.kept.labels")
 
     def __init__(
         self, encoder: Encoder, settings: MethodSettings, *, seed: int = 0, expected_classes: int = 0
@@ -61,17 +64,17 @@ class FrozenMethod(Method):
         """What the sum of that number adds up: whole numbers in float64, (examples, size)."""
         return rows.double()
 
+    @abstractmethod
     def solve(self) -> tuple[Tensor, ...]:
         """What scores are computed from, out of the ledger as it is now."""
-        raise NotImplementedError
 
     def restore(self) -> tuple[Tensor, ...]:
         """The solution of a learner that was loaded: solved again, unless it was saved."""
         return self.solve()
 
+    @abstractmethod
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Scores of representations on the grid, (examples, seen classes)."""
-        raise NotImplementedError
 
     # ---- learning and predicting ----------------------------------------------------------------
 
@@ -98,12 +101,18 @@ class FrozenMethod(Method):
 
     def _scores(self, rows: Tensor) -> Tensor:
         if self._solution is None:
-            self._solution = self.restore()
+            self._solution = self._restored()
         scores = torch.cat([self.row_scores(chunk, self._solution) for chunk in torch.split(rows, CHUNK)])
         is_empty = self.ledger.class_sizes(len(self.classes)) == 0
         if bool(is_empty.any()):  # a class named without examples is never the answer
             scores[:, is_empty] = scores.amin(dim=1, keepdim=True) - 1.0
         return scores.float()
+
+    def _restored(self) -> tuple[Tensor, ...]:
+        try:
+            return self.restore()
+        except (np.linalg.LinAlgError, torch.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
+            raise InvalidData("The sums loaded belong to no texts: restore the saved learner.") from error
 
     @property
     def can_predict(self) -> bool:
@@ -114,6 +123,10 @@ class FrozenMethod(Method):
         """Bytes of everything that is saved beside the encoder."""
         saved = self.state_dict().items()
         return sum(value.nbytes for name, value in saved if not name.startswith("encoder."))
+
+    def check_loaded(self) -> None:
+        """Raise `InvalidData` where a kept row belongs to no class."""
+        self.ledger.kept.check(len(self.classes))
 
     # ---- exact forgetting and union -------------------------------------------------------------
 

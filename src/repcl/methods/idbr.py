@@ -57,6 +57,7 @@ class IDBR(Method):
         "regularisation": {"order_weight": 0.0, "task_weight": 0.0, "specific_weight": 0.5},
         "cls": {"representation": "cls"},
     }
+    other_rows = ("head.task.weight", "head.task.bias")
     head: DisentangledHead
     class_tasks: Tensor  # (classes,) the task that each class came with
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from repcl.data import Example, Span
-from repcl.errors import ResultMismatch
+from repcl.errors import InvalidData, ResultMismatch
 from repcl.methods.base import Method
 from repcl.methods.build import build_method
 from repcl.model import Encoder
@@ -70,6 +70,24 @@ def load_method(
     grow_to_shapes(method, weights)
     method.load_state_dict(weights)
     return method.eval()
+
+
+def check_tensors(method: Method, saved: Mapping[str, Tensor]) -> None:
+    """Raise where saved tensors have other shapes than the method's settings ask for.
+
+    The method may be built on the device `meta`, where tensors take no memory. Tensors without
+    rows grow: with the classes, or with what `Method.other_rows` names.
+    """
+    for name, empty in [*method.named_parameters(), *method.named_buffers()]:
+        if name.startswith("encoder."):
+            continue
+        found = tuple(saved[name].shape) if name in saved else None
+        wanted = tuple(empty.shape)
+        if wanted[:1] == (0,) and found is not None:
+            rows = found[0] if name in method.other_rows and found else len(method.classes)
+            wanted = (rows, *wanted[1:])
+        if found != wanted:
+            raise InvalidData(f"expected {name} of shape {wanted}, found {found or 'none'}")
 
 
 def grow_to_shapes(module: nn.Module, saved: Mapping[str, Tensor]) -> None:

@@ -137,10 +137,11 @@ class Encoder(nn.Module):
         return self.readout.pool(self(batch, perturbation, depths=self.readout.depths), batch)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Encoder:
-        # A copy has weights of its own; tokeniser, readout and tokenised texts are the same for both.
-        backbone = copy.deepcopy(self.backbone, memo)
-        twin = Encoder(backbone, self.tokenizer, self.readout, name=self.name, reload=self._reload)
-        return twin.train(self.training)
+        return self.with_backbone(copy.deepcopy(self.backbone, memo)).train(self.training)
+
+    def with_backbone(self, backbone: PreTrainedModel) -> Encoder:
+        """The same encoder with other weights; tokeniser, readout and tokenised texts are shared."""
+        return Encoder(backbone, self.tokenizer, self.readout, name=self.name, reload=self._reload)
 
     def start_over(self) -> None:
         """Go back to the pretrained weights."""

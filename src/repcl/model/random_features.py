@@ -1,5 +1,7 @@
 """Fixed random features of representations, computed in whole numbers."""
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -30,14 +32,16 @@ class RandomFeatures(nn.Module):
         seed: which maps are drawn.
     """
 
-    weights: Tensor  # (maps, size, features) in steps
-
     def __init__(self, size: int, features: int, maps: int, *, seed: int) -> None:
         super().__init__()
+        self.shape, self.seed = (maps, size, features), seed
+
+    @cached_property
+    def weights(self) -> Tensor:
+        """The maps, (maps, size, features) in steps, drawn when they are first used."""
         # NumPy promises that this generator's numbers never change; a saved learner depends on it.
-        drawn = np.random.RandomState(seed).standard_normal((maps, size, features))
-        weights = torch.from_numpy((drawn * WEIGHT_STEPS).round().astype(np.float32))
-        self.register_buffer("weights", weights, persistent=False)
+        drawn = np.random.RandomState(self.seed).standard_normal(self.shape)
+        return torch.from_numpy((drawn * WEIGHT_STEPS).round().astype(np.float32))
 
     def forward(self, rows: Tensor, which: int) -> Tensor:
         """Features by one map, in steps: (examples, size) on the grid -> (examples, features) in float64."""
