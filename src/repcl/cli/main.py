@@ -19,6 +19,7 @@ from repcl.cli.lists import list_things
 from repcl.cli.predict import evaluate, predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
+from repcl.cli.tune import tune
 from repcl.errors import RepclError
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app.command()(bench)
 app.command()(report)
 app.command()(reproduce)
 app.command()(analyze)
+app.command()(tune)
 app.command()(learn)
 app.command()(predict)
 app.command()(evaluate)

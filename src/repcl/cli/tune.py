@@ -1,0 +1,129 @@
+"""`repcl tune`: search a method's settings on the first three tasks and write them as a preset."""
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from repcl.cli.progress import GridProgress
+from repcl.cli.tables import make_console, print_table
+from repcl.experiments import load_preset, parse_overrides
+from repcl.experiments.plan import split_variant
+from repcl.experiments.search_outcome import percent, verdict, write_preset
+from repcl.experiments.trials import Trial, TrialStore
+from repcl.experiments.tuning import Search, best_trial, plan_search, run_search, trial_title
+from repcl.model import check_encoder
+
+REPORTED = range(5)  # rounds whose test texts give the reported numbers
+OWN_ROUND = 5
+
+
+def tune(
+    benchmark: Annotated[str, typer.Option(help="A benchmark, or the path of a data file.")],
+    method: Annotated[str, typer.Option(help="A method, with @variant if wanted.")],
+    out: Annotated[Path, typer.Option(help="Folder for trials; a stopped search goes on from there.")],
+    trials: Annotated[int, typer.Option(min=1, help="Trials in all, the preset's own settings first.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="Rounds 5 to 5+N-1; the score is their mean.")] = 1,
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")] = None,
+    space: Annotated[
+        Path | None, typer.Option(help="TOML file that says which settings to search, and where.")
+    ] = None,
+    encoder: Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")] = None,
+    preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file: where to start.")] = "cpu",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting that keeps this value. Repeatable."),
+    ] = None,
+    tasks: Annotated[int | None, typer.Option(help="Number of tasks.")] = None,
+    classes_per_task: Annotated[int | None, typer.Option(help="Classes in each task.")] = None,
+    class_order: Annotated[Path | None, typer.Option(help="File with the order of classes.")] = None,
+    max_train_per_class: Annotated[int | None, typer.Option(help="Training texts of a class.")] = None,
+    test_file: Annotated[Path | None, typer.Option(help="Test part of your own data file.")] = None,
+    text_column: Annotated[str, typer.Option(help="Column with the texts of your own file.")] = "text",
+    label_column: Annotated[str, typer.Option(help="Column with the labels of your own file.")] = "label",
+    protocol: Annotated[
+        str, typer.Option(help="code or paper: which to follow where a paper and its code differ.")
+    ] = "code",
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+) -> None:
+    """Search settings on the first three tasks, scored on held-out training texts, and write a preset."""
+    chosen = load_preset(preset)
+    name = split_variant(method)[0]
+    stream_options: dict[str, Any] = {
+        "name": benchmark,
+        "data_dir": data_dir,
+        "tasks": tasks,
+        "classes_per_task": classes_per_task,
+        "class_order_file": class_order,
+        "max_train_per_class": max_train_per_class or chosen.max_train_per_class,
+        "test_file": test_file,
+        "text_column": text_column,
+        "label_column": label_column,
+        "protocol": protocol,
+    }
+    command = shlex.join(["repcl", *sys.argv[1:]])
+    run_options = {
+        "encoder": encoder,
+        "preset": preset,
+        "settings": parse_overrides(set_ or [], [name])[name],
+        "device": device,
+        "command": command,
+    }
+    rounds = list(dict.fromkeys(seed)) if seed else list(range(OWN_ROUND, OWN_ROUND + seeds))
+    streams = [{**stream_options, "seed": number} for number in rounds]
+    search = plan_search(method, streams, run_options, space=space, out=out)
+    check_encoder(search.plans[0].encoder)
+    console = make_console()
+    if any(number in REPORTED for number in rounds):
+        console.print(
+            "Rounds 0 to 4 are usually the reported ones: settings chosen on them may suit them too well.",
+            style="yellow",
+        )
+    at_a_time = workers or os.cpu_count() or 1
+    group = -(-at_a_time // len(rounds))
+    with TrialStore(search.folder, search.identity, search.space, group=group, fresh=fresh) as store:
+        finished = _watched(search, store, trials, at_a_time, console)
+    _show(search, finished, console)
+    console.print(f"Preset: {write_preset(search, finished, command)}", highlight=False, soft_wrap=True)
+
+
+def _watched(search: Search, store: TrialStore, trials: int, workers: int, console: Console) -> list[Trial]:
+    """Make the trials with a live overview."""
+    waiting = range(len(store.trials()), trials)
+    titles = [trial_title(number, each) for number in waiting for each in search.rounds]
+    with GridProgress(titles, console) as progress:
+        return run_search(
+            search,
+            store,
+            trials=trials,
+            workers=workers,
+            listener=lambda request, event: progress.hear(titles.index(request.title), event),
+        )
+
+
+def _show(search: Search, trials: Sequence[Trial], console: Console) -> None:
+    """All trials, the best against the preset, and what of it may be chance."""
+    best, first = best_trial(trials), trials[0]
+    rows = [
+        [
+            f"{trial.number}{' preset' * (trial is first)}{' best' * (trial is best)}",
+            percent(trial.score),
+            *(_cell(trial.settings[key]) for key in search.space),
+        ]
+        for trial in trials
+    ]
+    title = f"{search.method} on {search.benchmark}: accuracy after the third task, held-out texts, percent"
+    print_table(console, title, ["trial", "score", *search.space], rows)
+    console.print(verdict(search, trials), highlight=False, soft_wrap=True)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

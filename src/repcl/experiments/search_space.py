@@ -1,0 +1,156 @@
+"""Which settings of a method are searched, and between which values: the shipped table or a user's file."""
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_args
+
+from repcl.errors import InvalidSetting, UnknownName
+from repcl.methods import METHODS, make_settings
+from repcl.methods.build import method_class
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SIGNIFICANT_DIGITS = 3  # of what is tried: more would suggest a precision that no search has
+
+
+@dataclass(frozen=True)
+class Range:
+    """All numbers from `low` to `high`, drawn evenly or evenly in their logarithm."""
+
+    low: float
+    high: float
+    is_log: bool = False
+    is_whole: bool = False
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The values that must be valid for the whole range to be."""
+        return self.low, self.high
+
+    def including(self, value: Any) -> "Range":
+        """The range, widened as far as needed to hold a number."""
+        return Range(min(self.low, value), max(self.high, value), self.is_log, self.is_whole)
+
+    def rounded(self, value: float) -> float:
+        """A drawn number in a form that people can read."""
+        if self.is_whole:
+            return value
+        return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """One of several values."""
+
+    values: tuple[Any, ...]
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The values that must be valid."""
+        return self.values
+
+    def including(self, value: Any) -> "Choices":
+        """The choices, and one more if it is not among them."""
+        return Choices(tuple(dict.fromkeys((*self.values, value))))
+
+    def rounded(self, value: Any) -> Any:
+        """A drawn value as it is."""
+        return value
+
+
+Dimension = Range | Choices
+Space = Mapping[str, Dimension]
+
+
+def load_space(method: str, path: Path | None = None) -> Space:
+    """The settings of a method to search, from a file or from the shipped table."""
+    if path is None:
+        text = resources.files("repcl.experiments").joinpath("search_space.toml").read_text(encoding="utf-8")
+    elif path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        raise InvalidSetting(f"There is no file {path}: --space takes a TOML file with ranges of settings.")
+    source = str(path or "search_space.toml")
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSetting(f"{source} is not valid TOML: {error}.") from error
+    _check_names(tables, source)
+    fields = method_class(method).Settings.model_fields
+    entries = {key: entry for key, entry in tables.get("all", {}).items() if key in fields}
+    entries |= tables.get("methods", {}).get(method, {})
+    return {
+        key: _dimension(entry, f"{key} in {source}", fields[key].annotation) for key, entry in entries.items()
+    }
+
+
+def fit_space(space: Space, method: str, settings: Mapping[str, Any], fixed: Collection[str]) -> Space:
+    """The space without what the user fixed, holding the preset's own values, with every end checked.
+
+    Args:
+        space: what could be searched.
+        method: whose settings they are.
+        settings: the preset's own settings of the method.
+        fixed: settings that keep their value.
+    """
+    kind = method_class(method).Settings
+    fitted: dict[str, Dimension] = {}
+    for key, dimension in space.items():
+        if key in fixed:
+            continue
+        for value in dimension.ends:
+            make_settings(kind, {**settings, key: value})
+        if isinstance(dimension, Range) and not _is_number(settings[key]):
+            raise InvalidSetting(
+                f"{key} is {settings[key]!r} in the preset and cannot start a range: give it a number there, "
+                "or name a list of values."
+            )
+        fitted[key] = dimension.including(settings[key])
+    if not fitted:
+        raise InvalidSetting(
+            f"Nothing to search for {method}: choose another method, name settings in a --space file, "
+            "or fix fewer of them."
+        )
+    return fitted
+
+
+def _check_names(tables: Mapping[str, Any], source: str) -> None:
+    for name, table in tables.items():
+        if name not in ("all", "methods"):
+            raise UnknownName(f"table of {source}", name, ["all", "methods"])
+        if not isinstance(table, dict):
+            raise InvalidSetting(f"{name} in {source} must be a table of settings, found {table!r}.")
+    anywhere = {field for method in METHODS.values() for field in method.Settings.model_fields}
+    for key in tables.get("all", {}):
+        if key not in anywhere:
+            raise UnknownName("setting", key, sorted(anywhere))
+    for method, entries in tables.get("methods", {}).items():
+        for key in entries:
+            if key not in method_class(method).Settings.model_fields:
+                raise UnknownName(f"setting of {method}", key, method_class(method).Settings.model_fields)
+
+
+def _dimension(entry: Any, where: str, annotation: Any) -> Dimension:
+    """A list of values, or a table with the ends of a range."""
+    if isinstance(entry, list) and entry and not any(isinstance(value, list | dict) for value in entry):
+        return Choices(tuple(entry))
+    if not isinstance(entry, dict) or not {"low", "high"} <= entry.keys() <= {"low", "high", "log"}:
+        raise InvalidSetting(f"{where} must be a list of values or {{ low, high, log }}, found {entry!r}.")
+    low, high, is_log = entry["low"], entry["high"], entry.get("log", False)
+    if not _is_number(low) or not _is_number(high) or not isinstance(is_log, bool):
+        raise InvalidSetting(
+            f"{where} needs numbers as low and high and true or false as log, found {entry!r}."
+        )
+    if low >= high or (is_log and low <= 0):
+        raise InvalidSetting(f"{where} needs low < high, and low above 0 with log, found {entry!r}.")
+    return Range(low, high, is_log, is_whole=int in (annotation, *get_args(annotation)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
