@@ -70,7 +70,9 @@ def test_bad_words_get_one_sentence_exit_code_2_and_nothing_is_written(
 
 def test_other_settings_in_the_same_folder_are_refused(repcl, data_file, encoder_folder, tmp_path):
     repcl(*words(data_file, encoder_folder, tmp_path / "tune", "--trials", 1))
-    output = repcl(*words(data_file, encoder_folder, tmp_path / "tune", "--trials", 1, "--set", "batch_size=4"))
+    output = repcl(
+        *words(data_file, encoder_folder, tmp_path / "tune", "--trials", 1, "--set", "batch_size=4")
+    )
     assert output.code == 2
     assert "holds a search with other settings, ranges or data; use --fresh or another --out" in output.err
 

@@ -33,7 +33,9 @@ def test_a_method_without_settings_has_nothing_to_search():
 
 
 def test_repcl_is_searched_in_the_weights_of_its_losses_too():
-    assert {"learning_rate", "contrast_weight", "generation_weight", "temperature"} <= load_space("repcl").keys()
+    assert {"learning_rate", "contrast_weight", "generation_weight", "temperature"} <= load_space(
+        "repcl"
+    ).keys()
 
 
 def test_a_range_is_widened_to_hold_the_presets_own_value():
@@ -84,7 +86,11 @@ def test_a_file_replaces_the_shipped_table(tmp_path):
         ("[methods.feaa]\nx = [1]", UnknownName, "Did you mean 'fea'"),
         ("[method.fea]\nx = [1]", UnknownName, "Did you mean 'methods'"),
         ("all = 3", InvalidSetting, "must be a table of settings, found 3"),
-        ("[all]\nlearning_rate = 3", InvalidSetting, "must be a list of values or { low, high, log }, found 3"),
+        (
+            "[all]\nlearning_rate = 3",
+            InvalidSetting,
+            "must be a list of values or { low, high, log }, found 3",
+        ),
         ("[all]\nlearning_rate = { low = 1 }", InvalidSetting, "must be a list of values or"),
         ("[all]\nlearning_rate = { low = 1, high = 2, lag = true }", InvalidSetting, "must be a list"),
         ("[all]\nlearning_rate = { low = 'a', high = 2 }", InvalidSetting, "needs numbers"),

@@ -1,4 +1,4 @@
-"""The search: the preset first, never worse than it, the same trials whenever and however often it is stopped."""
+"""The search: the preset first, never worse than it, the same trials however often it is stopped."""
 
 from collections.abc import Sequence
 from math import log10, sqrt
@@ -243,7 +243,9 @@ def test_a_real_search_interrupted_within_a_run_ends_with_the_same_trials(worksh
 
     def interrupt(request: TrialRequest, event: Event) -> None:
         heard.append(event.kind)
-        if request.trial == 1 and heard.count("accuracy") == 5:  # trial 1 has two of its three tasks behind it
+        if (
+            request.trial == 1 and heard.count("accuracy") == 5
+        ):  # trial 1 has two of its three tasks behind it
             raise KeyboardInterrupt
 
     with (
