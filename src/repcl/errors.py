@@ -36,3 +36,7 @@ class EncoderUnavailable(RepclError):
 
 class ResultMismatch(RepclError):
     """A stored result or checkpoint belongs to another run, another version, or is damaged."""
+
+
+class ClusterUnavailable(RepclError):
+    """A Ray cluster could not be reached, or is not one that these runs can be made on."""

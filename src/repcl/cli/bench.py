@@ -12,13 +12,19 @@ from rich.console import Console
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import make_console, print_results
 from repcl.errors import InvalidSetting
-from repcl.experiments import Result, load_preset, parse_overrides, plan_run, write_report
+from repcl.experiments import Result, load_preset, parse_overrides, write_report
+from repcl.experiments.cluster.grid import run_on_ray
 from repcl.experiments.grid import Failure, RunRequest, run_grid
 from repcl.experiments.keeping import known_keep
 from repcl.experiments.plan import split_variant
 from repcl.experiments.run import check_earlier, run_folder
 from repcl.methods.build import method_class
 from repcl.model import check_encoder
+
+RayOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: HOST:PORT, ray://HOST:PORT, auto or local."),
+]
 
 
 def bench(
@@ -49,6 +55,7 @@ def bench(
     data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    ray: RayOption = None,
     keep: Annotated[
         str, typer.Option(help="For `repcl analyze`: representations, weights or none.")
     ] = "none",
@@ -93,7 +100,7 @@ def bench(
         for settings in [overrides[split_variant(name)[0]]]
     ]
     requests = checked_requests(requests, console)
-    outcomes = run_requests(requests, console, workers=workers)
+    outcomes = run_requests(requests, console, workers=workers, ray=ray)
     finish(outcomes, out, console)
 
 
@@ -106,8 +113,7 @@ def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRe
         if stream.kind not in kinds:
             line = f"Skipped: {request.method} takes {' and '.join(kinds)} input, not {stream.kind}."
         else:
-            options = {key: request.options[key] for key in ("encoder", "preset", "settings")}
-            plan = plan_run(request.method, stream, **options)
+            plan = request.plan(stream)
             check_encoder(plan.encoder)
             if not request.options["fresh"]:
                 folder = run_folder(request.options["out"], stream, plan)
@@ -124,10 +130,12 @@ def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRe
 
 
 def run_requests(
-    requests: list[RunRequest], console: Console, *, workers: int | None
+    requests: list[RunRequest], console: Console, *, workers: int | None, ray: str | None
 ) -> list[Result | Failure]:
-    """Make the runs with a live overview."""
+    """Make the runs with a live overview, on this machine or on the Ray cluster named."""
     with GridProgress([request.title for request in requests], console) as progress:
+        if ray is not None:
+            return run_on_ray(requests, address=ray, workers=workers, listener=progress.hear)
         return run_grid(requests, workers=workers or os.cpu_count() or 1, listener=progress.hear)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from repcl.benchmarks import BENCHMARKS, load_benchmark
 from repcl.cli.analyze import analyse
-from repcl.cli.bench import checked_requests, finish, run_requests
+from repcl.cli.bench import RayOption, checked_requests, finish, run_requests
 from repcl.cli.tables import make_console
 from repcl.errors import InvalidSetting, MissingData
 from repcl.experiments import Preset, Result, load_preset, plan_run
@@ -41,6 +41,7 @@ def reproduce(
     data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    ray: RayOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
 ) -> None:
     """Make a table of the paper: our values beside the paper's, in OUT/report.html."""
@@ -72,12 +73,13 @@ def reproduce(
         ],
         console,
     )
-    at_a_time = workers or os.cpu_count() or 1
+    here = workers or os.cpu_count() or 1
+    at_a_time = workers if ray is not None else here
     console.print(_expectation(requests, at_a_time), highlight=False, soft_wrap=True)
     note_recipe(out, chosen)
-    outcomes = run_requests(requests, console, workers=at_a_time)
+    outcomes = run_requests(requests, console, workers=at_a_time, ray=ray)
     if chosen.keep == "representations":
-        _analyse(outcomes, out, limits, console, workers=at_a_time)
+        _analyse(outcomes, out, limits, console, workers=here)
     finish(outcomes, out, console)
 
 
@@ -120,8 +122,13 @@ def _at_hand(recipe: Recipe, data_dir: Path | None, console: Console) -> list[st
     return found
 
 
-def _expectation(requests: Sequence[RunRequest], workers: int) -> str:
-    """How long it will take, from the speed of the encoder measured now on each benchmark's texts."""
+def _expectation(requests: Sequence[RunRequest], workers: int | None) -> str:
+    """How long it will take, from the speed of the encoder measured now on each benchmark's texts.
+
+    Args:
+        requests: all runs.
+        workers: how many are made at a time, if that is known.
+    """
     waiting = [request for request in requests if not _is_finished(request)]
     if not waiting:
         return f"All {len(requests)} runs are finished already."
@@ -129,10 +136,12 @@ def _expectation(requests: Sequence[RunRequest], workers: int) -> str:
         _seconds_on([request for request in waiting if request.stream["name"] == name])
         for name in dict.fromkeys(request.stream["name"] for request in waiting)
     )
-    parallel = min(workers, len(waiting))
+    parallel = min(workers or 1, len(waiting))
+    how = f"{parallel} at a time" if workers else "as many at a time as the cluster has room for"
+    time = duration(seconds / parallel) + ("" if workers else " of one core's work")
     return (
-        f"{len(waiting)} of {len(requests)} runs to make, {parallel} at a time: about "
-        f"{duration(seconds / parallel)}, estimated from a short lesson on this machine as it is now."
+        f"{len(waiting)} of {len(requests)} runs to make, {how}: about {time}, "
+        "estimated from a short lesson on this machine as it is now."
     )
 
 

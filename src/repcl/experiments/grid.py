@@ -17,9 +17,12 @@ from torch import Tensor
 from repcl.benchmarks import load_benchmark
 from repcl.data import TaskStream
 from repcl.errors import RepclError
+from repcl.experiments.plan import RunPlan, plan_run
 from repcl.experiments.result import Result
 from repcl.experiments.run import RunObserver, run_experiment
 from repcl.experiments.threads import one_thread_each
+
+StreamKey = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,19 @@ class RunRequest:
 
     def load_stream(self) -> TaskStream:
         """The data of the run; the last ones loaded in this process are not read again."""
-        return _load_stream(tuple(sorted(self.stream.items())))
+        return _load_stream(self.stream_key)
+
+    def plan(self, stream: TaskStream) -> RunPlan:
+        """The settled settings of the run on its loaded data."""
+        decisive = ("encoder", "preset", "settings")
+        return plan_run(
+            self.method, stream, **{key: self.options[key] for key in decisive & self.options.keys()}
+        )
+
+    @property
+    def stream_key(self) -> StreamKey:
+        """Equal for runs that learn the same data."""
+        return tuple(sorted(self.stream.items()))
 
     @property
     def title(self) -> str:
@@ -128,26 +143,36 @@ class Worker:
         return event
 
 
-def perform(request: RunRequest, tell: Tell) -> Result | Failure:
-    """Make one run in this process and tell what happens; an error becomes a failure."""
+def perform(request: RunRequest, tell: Tell, stream: TaskStream | None = None) -> Result | Failure:
+    """Make one run in this process and tell what happens; an error becomes a failure.
+
+    Args:
+        request: the run.
+        tell: is told about every event.
+        stream: its data, if they have been loaded already.
+    """
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            stream = request.load_stream()
-            result = run_experiment(request.method, stream, observer=Reporter(tell), **request.options)
+            data = stream or request.load_stream()
+            result = run_experiment(request.method, data, observer=Reporter(tell), **request.options)
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             tell(Event("note", {"text": text}))
     except Exception as error:
         # Whatever went wrong belongs to this run alone; the others go on, and the end of the grid shows it.
-        is_users = isinstance(error, RepclError)
-        reason = str(error) if is_users else f"{type(error).__name__}: {error}"
-        failure = Failure(request, reason, traceback.format_exc(), is_users)
-        event = Event("failed", {"outcome": failure})
+        event = Event("failed", {"outcome": failure_of(request, error)})
     else:
         event = Event("done", {"outcome": result})
     tell(event)
     outcome: Result | Failure = event.values["outcome"]
     return outcome
+
+
+def failure_of(request: RunRequest, error: Exception) -> Failure:
+    """The failure that an error caught just now means for its run."""
+    is_users = isinstance(error, RepclError)
+    reason = str(error) if is_users else f"{type(error).__name__}: {error}"
+    return Failure(request, reason, traceback.format_exc(), is_users)
 
 
 class Reporter(RunObserver):
@@ -191,5 +216,5 @@ def _serve(connection: Connection) -> None:
 
 
 @lru_cache(maxsize=2)
-def _load_stream(arguments: tuple[tuple[str, Any], ...]) -> TaskStream:
+def _load_stream(arguments: StreamKey) -> TaskStream:
     return load_benchmark(**dict(arguments))

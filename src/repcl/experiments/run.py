@@ -82,9 +82,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
     folder = run_folder(out, stream, plan) if out is not None else None
     if folder is not None:
         if fresh:
-            remove_checkpoints(folder)
-            (folder / RESULT).unlink(missing_ok=True)
-            remove_kept(folder)
+            start_over(folder)
         finished = check_earlier(folder, plan.fingerprint(stream), keep)
         if finished is not None:
             return finished
@@ -116,6 +114,13 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
 def run_folder(out: str | Path, stream: TaskStream, plan: RunPlan) -> Path:
     """Where a run keeps what it has reached."""
     return Path(out) / stream.name / plan.row / f"seed-{plan.seed}"
+
+
+def start_over(folder: Path) -> None:
+    """Forget an earlier run: its checkpoints, its result, what it kept."""
+    remove_checkpoints(folder)
+    (folder / RESULT).unlink(missing_ok=True)
+    remove_kept(folder)
 
 
 def check_earlier(folder: Path, fingerprint: str, keep: Keep = "none") -> Result | None:
