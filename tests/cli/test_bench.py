@@ -50,6 +50,8 @@ def test_bench_with_other_settings_in_the_same_folder_ends_with_2(repcl, data_fi
         (("--preset", "cpuu"), "No preset 'cpuu'. Did you mean 'cpu'?"),
         (("--tasks", "9"), "9"),
         (("--protocol", "papr"), "Did you mean 'paper'?"),
+        (("--ray", "head"), "--ray takes local, auto, HOST:PORT or ray://HOST:PORT, not 'head'"),
+        (("--ray", "127.0.0.1:1"), "No Ray cluster answers at 127.0.0.1:1"),
     ],
 )
 def test_bad_words_get_one_sentence_exit_code_2_and_nothing_is_written(

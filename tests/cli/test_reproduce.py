@@ -86,6 +86,10 @@ def test_a_benchmark_named_by_the_user_must_be_there(repcl, tmp_path):
         (("ablation", "--method", "fea"), "No row of recipe ablation 'fea'."),
         (("ablation", "--benchmark", "dmo"), "No benchmark 'dmo'. Did you mean 'demo'?"),
         (("ablation", "--benchmark", "demo", "--preset", "cpuu"), "Did you mean 'cpu'?"),
+        (
+            ("ablation", "--benchmark", "demo", "--ray", "127.0.0.1:1"),
+            "No Ray cluster answers at 127.0.0.1:1",
+        ),
     ],
 )
 def test_bad_words_get_one_sentence(repcl, tmp_path, words, sentence):

@@ -1,4 +1,4 @@
-"""Runs on a Ray cluster: equal to local ones, whatever happens to workers; what does not fit is said at once."""
+"""Runs on a Ray cluster: equal to local ones, whatever happens to workers; what does not fit is refused."""
 
 import os
 import random
@@ -13,14 +13,17 @@ import pytest
 from repcl.errors import ClusterUnavailable, InvalidSetting
 from repcl.experiments.cluster import connection
 from repcl.experiments.cluster import grid as ray_grid
-from repcl.experiments.cluster.connection import check_versions, ray_cluster, resources_of_run
+from repcl.experiments.cluster.connection import (
+    check_reachable,
+    check_versions,
+    ray_cluster,
+    resources_of_run,
+)
 from repcl.experiments.cluster.grid import run_on_ray
 from repcl.experiments.cluster.worker import write_back
 from repcl.experiments.grid import Event, Failure, RunRequest, run_grid
 from repcl.experiments.result import Result
-from tests.experiments.test_grid import ignore, numbers, requests, workshop
-
-__all__ = ["workshop"]  # a fixture
+from tests.experiments.test_grid import ignore, numbers, requests
 
 ours = {"python": "3.11.7", "repcl": "0.1.0", "torch": "2.13.0"}
 
@@ -73,20 +76,14 @@ def free_port() -> int:
 
 def test_an_address_where_nothing_answers_is_named():
     address = f"127.0.0.1:{free_port()}"
-    with (
-        pytest.raises(ClusterUnavailable, match=f"No Ray cluster answers at {address} "),
-        ray_cluster(address),
-    ):
-        pass
+    with pytest.raises(ClusterUnavailable, match=f"No Ray cluster answers at {address} "):
+        check_reachable(address)
 
 
 @pytest.mark.parametrize("address", ["head", "head:", ":6379", "ray://head"])
 def test_a_word_that_is_no_address_is_refused_with_those_that_are(address):
-    with (
-        pytest.raises(InvalidSetting, match="local, auto, HOST:PORT or ray://HOST:PORT"),
-        ray_cluster(address),
-    ):
-        pass
+    with pytest.raises(InvalidSetting, match="local, auto, HOST:PORT or ray://HOST:PORT"):
+        check_reachable(address)
 
 
 def test_a_missing_ray_names_the_extra(monkeypatch):
@@ -242,3 +239,25 @@ def test_a_cluster_with_another_torch_is_refused_and_nothing_is_written(
     with pytest.raises(ClusterUnavailable, match=r"has torch .* \(here 0.0.1\)"):
         run_on_ray(asked, address=address, workers=1, listener=ignore)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_a_grid_on_a_local_cluster_without_a_word_too_many(workshop, tmp_path):
+    data, encoder = str(workshop / "tickets.csv"), str(workshop / "encoder")
+    command = [sys.executable, "-m", "repcl", "bench", "--benchmark", data, "--encoder", encoder]
+    command += ["--method", "fea", "--preset", "smoke", "--seeds", "4", "--tasks", "4", "--device", "cpu"]
+    with subprocess.Popen(
+        [*command, "--ray", "local", "--out", str(tmp_path / "out")],
+        env={**os.environ, "RAY_worker_niceness": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        first = process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal does
+        rest = process.stdout.read()
+    assert "task 1 of 4 learned" in first
+    assert process.returncode == 130
+    assert [line for line in rest.splitlines() if line and " learned, accuracy " not in line] == ["Aborted."]
+    assert not (tmp_path / "out/.driver").exists()

@@ -12,24 +12,6 @@ import pytest
 
 from repcl.experiments.grid import Event, Failure, RunRequest, run_grid
 from repcl.experiments.result import Result
-from tests.conftest import tiny_encoder, toy_example
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory) -> Path:
-    """A folder with a tiny encoder and a user's data file."""
-    folder = tmp_path_factory.mktemp("grid")
-    encoder = tiny_encoder()
-    encoder.backbone.save_pretrained(folder / "encoder")
-    encoder.tokenizer.save_pretrained(folder / "encoder")
-    rows = [
-        toy_example("sentence", topic, n)
-        for topic in ("fruit", "vehicle", "weather", "place")
-        for n in range(8)
-    ]
-    lines = [f"{row.text} {number},{row.label}" for number, row in enumerate(rows)]
-    (folder / "tickets.csv").write_text("\n".join(["text,label", *lines]) + "\n")
-    return folder
 
 
 def requests(workshop: Path, out: Path, methods: tuple[str, ...] = ("fea", "sequential")) -> list[RunRequest]:

@@ -17,6 +17,7 @@ from repcl.cli.tables import make_console
 from repcl.errors import InvalidSetting, MissingData
 from repcl.experiments import Preset, Result, load_preset, plan_run
 from repcl.experiments.analyses import AnalysisRequest
+from repcl.experiments.cluster.connection import check_reachable
 from repcl.experiments.cost import expected_seconds, measure_step
 from repcl.experiments.grid import Failure, RunRequest
 from repcl.experiments.plan import split_variant
@@ -46,6 +47,8 @@ def reproduce(
 ) -> None:
     """Make a table of the paper: our values beside the paper's, in OUT/report.html."""
     console = make_console()
+    if ray is not None:
+        check_reachable(ray)  # before time is spent on an estimate
     chosen, limits = find_recipe(recipe), load_preset(preset)
     rows = _registered(chosen.choose(method or []), console)
     names = list(dict.fromkeys(benchmark)) if benchmark else _at_hand(chosen, data_dir, console)

@@ -24,7 +24,7 @@ def ray_cluster(address: str) -> Iterator[None]:
         address: `local` starts a cluster on this machine and stops it in the end; `auto` is the one this
             machine belongs to; `host:port` and `ray://host:port` name one.
     """
-    _check_reachable(address)
+    check_reachable(address)
     ray = _import_ray(address)
     only_here: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
     try:
@@ -83,8 +83,8 @@ def _import_ray(address: str) -> Any:
     return ray
 
 
-def _check_reachable(address: str) -> None:
-    """Find a wrong address within seconds."""
+def check_reachable(address: str) -> None:
+    """Find a wrong address within seconds, without Ray."""
     if address in (LOCAL, RUNNING_HERE):
         return
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
