@@ -242,7 +242,7 @@ def test_a_cluster_with_another_torch_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_a_grid_on_a_local_cluster_without_a_word_too_many(workshop, tmp_path):
+def test_ctrl_c_stops_a_grid_on_a_local_cluster_without_a_word(workshop, tmp_path):
     data, encoder = str(workshop / "tickets.csv"), str(workshop / "encoder")
     command = [sys.executable, "-m", "repcl", "bench", "--benchmark", data, "--encoder", encoder]
     command += ["--method", "fea", "--preset", "smoke", "--seeds", "4", "--tasks", "4", "--device", "cpu"]
@@ -259,5 +259,5 @@ def test_ctrl_c_stops_a_grid_on_a_local_cluster_without_a_word_too_many(workshop
         rest = process.stdout.read()
     assert "task 1 of 4 learned" in first
     assert process.returncode == 130
-    assert [line for line in rest.splitlines() if line and " learned, accuracy " not in line] == ["Aborted."]
+    assert [line for line in rest.splitlines() if line and " learned, accuracy " not in line] == []
     assert not (tmp_path / "out/.driver").exists()
