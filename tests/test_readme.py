@@ -18,9 +18,12 @@ COMMANDS = re.findall(r"^    (repcl [^#\n]+)", README, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_python_in_the_readme_runs_as_shown(block, tmp_path, monkeypatch):
+def test_python_in_the_readme_runs_and_prints_as_shown(block, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+    printed = capsys.readouterr().out
+    for shown in re.findall(r"^print\(.*\)  # (.+)$", block, flags=re.MULTILINE):
+        assert shown in printed
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -6,6 +6,7 @@ import pytest
 
 from repcl.classifier import ForgettingWarning
 from repcl.classifier.guard import compare, hold_back, mcnemar
+from repcl.classifier.knowledge import Knowledge
 from repcl.data import Example
 from tests.classifier.conftest import toy
 
@@ -132,6 +133,25 @@ def test_an_update_that_harms_is_applied_with_a_warning_and_leaves_the_compariso
     assert update.accuracy_after < update.accuracy_before
     assert {change.name for change in update.fallen} <= {"fruit", "vehicle"}
     assert update.new_classes == ("place", "weather")
+
+
+def test_held_back_texts_are_asked_about_once_per_update(make, monkeypatch):
+    classifier = make("ncm", holdout_per_class=5).fit(*toy("fruit", "vehicle", texts=25))
+    asked = []
+    scores = Knowledge.scores
+    monkeypatch.setattr(
+        Knowledge, "scores", lambda self, examples: asked.append(len(examples)) or scores(self, examples)
+    )
+    classifier.partial_fit(*toy("weather", texts=25))
+    assert asked == [15]  # after the update; what was before is known
+
+
+def test_before_and_after_a_rename_are_compared_under_the_new_name(make):
+    classifier = make("ncm", holdout_per_class=5).fit(*toy("fruit", "vehicle", texts=25))
+    right = sum(classifier.known().right_now.values())
+    classifier.rename_class("fruit", "food").partial_fit(*toy("weather", texts=25))
+    assert classifier.last_update_.compared == 10
+    assert classifier.last_update_.accuracy_before == right / 10
 
 
 def test_an_update_without_held_back_texts_is_never_refused(make):

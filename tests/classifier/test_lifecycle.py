@@ -148,15 +148,49 @@ def test_a_method_that_keeps_what_belongs_to_no_class_refuses_rather_than_keep_i
     assert classifier.classes_.tolist() == ["fruit", "vehicle"]
 
 
+EXACT = ["instant", "ncm", "lda", "refit"]
+
+
 def test_frozen_learners_taught_apart_can_be_united(make):
-    if "instant" not in METHODS:
-        pytest.skip("instant is not there")
     first = make("instant", holdout_per_class=2).fit(*toy("fruit", "vehicle"))
     second = make("instant", holdout_per_class=2).fit(*toy("weather", "fruit", start=30))
     first.absorb(second)
     assert first.classes_.tolist() == ["fruit", "vehicle", "weather"]
     assert first.last_update_.new_classes == ("weather",)
     assert first.predict(ASKED).shape == (30,)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_two_classifiers_united_answer_as_one_that_learned_everything(make, name):
+    first = make(name).partial_fit(*toy("fruit", "vehicle"))
+    second = make(name).partial_fit(*toy("weather", "fruit", start=30))
+    whole = make(name).partial_fit(*toy("fruit", "vehicle")).partial_fit(*toy("weather", "fruit", start=30))
+    united = first.absorb(second)
+    np.testing.assert_allclose(united.predict_proba(ASKED), whole.predict_proba(ASKED), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_after_a_class_was_removed_answers_are_those_of_a_classifier_that_never_saw_it(make, name):
+    classifier = make(name).partial_fit(*toy("fruit", "vehicle")).partial_fit(*toy("weather"))
+    never = make(name).partial_fit(*toy("fruit")).partial_fit(*toy("weather"))
+    removed = classifier.remove_class("vehicle")
+    np.testing.assert_allclose(removed.predict_proba(ASKED), never.predict_proba(ASKED), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["instant", "ncm", "lda"])
+def test_probabilities_do_not_depend_on_the_order_or_size_of_lessons(make, name):
+    lessons = [toy(topic) for topic in TOPICS]
+    at_once, one_by_one = make(name), make(name)
+    at_once.partial_fit(
+        *zip(*[pair for lesson in lessons for pair in zip(*lesson, strict=True)], strict=True)
+    )
+    for texts, labels in reversed(lessons):
+        one_by_one.partial_fit(texts[3:], labels[3:])
+    for texts, labels in lessons:
+        one_by_one.partial_fit(texts[:3], labels[:3])
+    np.testing.assert_allclose(
+        at_once.predict_proba(ASKED), one_by_one.predict_proba(ASKED), rtol=0, atol=1e-6
+    )
 
 
 def test_trained_methods_cannot_be_united(make):

@@ -88,6 +88,20 @@ def test_a_class_cannot_be_the_word_for_unknown(make):
         classifier.predict(["a"], unknown="fruit", threshold=0.5)
 
 
+@pytest.mark.parametrize("name", ["instant", "ncm", "lda", "refit", "fea"])
+def test_probabilities_are_calibrated_by_held_back_texts_that_were_not_learned(make, name):
+    classifier = make(name, holdout_per_class=10).fit(*toy("fruit", "vehicle", "weather", texts=50))
+    knowledge = classifier.known()
+    held = knowledge.held_back
+    assert len(held) == 30
+    assert classifier.last_update_.examples == 120
+    expected = calibrate(knowledge.scores(held), [knowledge.method.classes.index(one.label) for one in held])
+    assert knowledge.calibration == expected
+    scaled = probabilities(knowledge.scores(held), expected.temperature)
+    columns = [classifier.classes_.tolist().index(label) for label in knowledge.method.classes]
+    np.testing.assert_allclose(classifier.predict_proba(held)[:, columns], scaled)
+
+
 def test_a_new_class_brings_a_new_calibration(make):
     classifier = make(holdout_per_class=0).partial_fit(*toy("fruit", "vehicle"))
     before = classifier.known().calibration

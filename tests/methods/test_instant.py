@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from repcl.data import Example
+from repcl.data import Example, Task
+from repcl.methods import instant
 from repcl.methods.base import seeded
 from repcl.methods.instant import Instant
 from repcl.model import (
@@ -23,12 +24,12 @@ from tests.conftest import tiny_encoder, toy_task
 TASK = toy_task("sentence", "fruit", "vehicle", "weather", "place")
 
 
-def learned(**settings: Any) -> Instant:
+def learned(task: Task = TASK, **settings: Any) -> Instant:
     encoder = tiny_encoder()
     with seeded(7, 0, encoder.device):
         checked = Instant.Settings(**{"features": 40, "maps": 2, **settings})
         method = Instant(encoder, checked, seed=7)
-    method.learn(TASK)
+    method.learn(task)
     return method
 
 
@@ -74,6 +75,25 @@ def test_without_a_ridge_given_cross_validation_decides_and_the_maps_share_it() 
     gram, targets = method._problem(method.ledger.moments()[0])
     chosen = choose_ridge(gram, targets, len(TASK.train)) / 2
     torch.testing.assert_close(method.scores(TASK.test), learned(ridge=chosen).scores(TASK.test))
+
+
+def test_the_ridge_chosen_does_not_depend_on_the_order_of_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[float] = []
+    monkeypatch.setattr(
+        instant, "choose_ridge", lambda *given: chosen.append(choose_ridge(*given)) or chosen[-1]
+    )
+    learned()
+    other = learned(task=Task(TASK.classes[::-1], TASK.train[::-1], []))
+    other.forget_examples(TASK.train[:3])
+    other.learn(Task(("fruit",), TASK.train[:3], []))
+    assert chosen[0] == chosen[1] == chosen[-1]
+
+
+def test_only_the_upper_triangle_is_read() -> None:
+    features = torch.randn(30, 8, generator=torch.Generator().manual_seed(0)).double()
+    gram, targets = features.T @ features, features.T @ torch.eye(30, 3).double()
+    assert torch.equal(ridge_weights(gram.triu(), targets, 0.7), ridge_weights(gram, targets, 0.7))
+    assert choose_ridge(gram.triu(), targets, 30) == choose_ridge(gram, targets, 30)
 
 
 def test_balanced_classes_with_equal_counts_change_nothing() -> None:

@@ -26,6 +26,7 @@ class Knowledge:
         calibration: how scores become probabilities.
         updates_made: in all.
         updates: those since it was last saved.
+        right_now: which held-back texts get the right answer, as far as that is known since the last change.
     """
 
     method: Method
@@ -37,6 +38,7 @@ class Knowledge:
     calibration: Calibration = field(default_factory=Calibration)
     updates_made: int = 0
     updates: list[Update] = field(default_factory=list)
+    right_now: dict[Example, bool] = field(default_factory=dict)
 
     @property
     def kind(self) -> InputKind:
@@ -66,12 +68,14 @@ class Knowledge:
             [self.method.classes[place] for place in self.scores(examples).argmax(axis=1)] if examples else []
         )
 
-    def right_answers(self, examples: Sequence[Example]) -> list[bool]:
-        """Which examples get the label they have."""
-        answers = self.answers(examples)
-        return [answer == example.label for answer, example in zip(answers, examples, strict=True)]
+    def right_before(self, examples: Sequence[Example]) -> list[bool]:
+        """Which held-back examples get the label they have, before something is changed."""
+        if not all(example in self.right_now for example in examples):
+            answers = self.answers(examples)
+            return [answer == example.label for answer, example in zip(answers, examples, strict=True)]
+        return [self.right_now[example] for example in examples]
 
-    def recalibrate(self) -> list[bool]:
+    def recalibrate(self) -> dict[Example, bool]:
         """Choose temperature and threshold anew, by held-back texts, and by exemplars where those are few.
 
         Returns:
@@ -84,9 +88,9 @@ class Knowledge:
         labels = [column[example.label] for example in asked]
         scores = self.scores(asked)
         self.calibration = calibrate(scores, labels)
-        return [bool(row.argmax() == label) for row, label in zip(scores, labels, strict=True)][
-            : len(self.held_back)
-        ]
+        right = [bool(row.argmax() == label) for row, label in zip(scores, labels, strict=True)]
+        self.right_now = dict(zip(self.held_back, right, strict=False))
+        return self.right_now
 
     def record(self, update: Update) -> None:
         """Add an update to the story."""

@@ -70,14 +70,14 @@ def learn(
     train, held = hold_back(examples, knowledge.held_back, per_class=holdout, seed=method.seed)
     held_before = set(knowledge.held_back)
     compared = [example for example in held if example in held_before]
-    before = knowledge.right_answers(compared)
+    before = knowledge.right_before(compared)
     names = list(dict.fromkeys(example.label for example in train))
     method.learn(Task(tuple(names), train, []))
     for name in method.classes:
         knowledge.origins.setdefault(name, (f"{knowledge.updates_made}:{name}",))
     fresh = len(set(held) - held_before)
     knowledge.held_back = held
-    after = dict(zip(held, knowledge.recalibrate(), strict=True))
+    after = knowledge.recalibrate()
     fields = compare(
         [example.label for example in compared],
         before,

@@ -65,7 +65,7 @@ def remove_class(knowledge: Knowledge, name: str) -> Update:
     if len(knowledge.method.classes) < 2:
         raise InvalidInput(f"{name!r} is the only class: delete the model instead.")
     kept = [example for example in knowledge.held_back if example.label != name]
-    before = knowledge.right_answers(kept)
+    before = knowledge.right_before(kept)
     knowledge.method.forget_class(name)
     knowledge.held_back = kept
     knowledge.origins.pop(name)
@@ -83,7 +83,7 @@ def absorb(knowledge: Knowledge, other: Knowledge, *, holdout: int) -> Update:
         )
     label_type([as_classes(other.names, other.label_type)[0].item()], knowledge.label_type)
     held = list(knowledge.held_back)
-    old, before = list(knowledge.method.classes), knowledge.right_answers(held)
+    old, before = list(knowledge.method.classes), knowledge.right_before(held)
     unite(other.method)
     for name in knowledge.method.classes:
         both = [*knowledge.origins.get(name, ()), *other.origins.get(name, ())]
@@ -114,6 +114,7 @@ def _check_known(knowledge: Knowledge, names: Sequence[str]) -> None:
 
 def _regroup(knowledge: Knowledge, groups: Groups) -> None:
     knowledge.method.regroup_classes(groups)
+    knowledge.right_now = {}  # its examples have their old labels
     knowledge.origins = {
         name: tuple(dict.fromkeys(origin for part in parts for origin in knowledge.origins[part]))
         for name, parts in groups.items()
@@ -138,7 +139,7 @@ def _compared(
     new_classes: tuple[str, ...] = (),
 ) -> Update:
     """The update, with what it did to the held-back texts that are left."""
-    after = dict(zip(knowledge.held_back, knowledge.recalibrate(), strict=True))
+    after = knowledge.recalibrate()
     fields = compare([example.label for example in held], before, [after[example] for example in held])
     fields["accuracy"] = accuracy(list(after.values()))
     return Update(action=action, when=now(), new_classes=new_classes, **fields)

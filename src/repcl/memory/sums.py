@@ -103,11 +103,15 @@ class Moments(ClassSums):
         if isinstance(other, Moments):
             self.products += other.products
 
-    def gram(self) -> Tensor:
-        """Sum of f fᵀ over all examples, (size, size) in float64."""
+    def upper_gram(self) -> Tensor:
+        """Sum of f fᵀ over all examples, (size, size) in float64, with zeros below the diagonal."""
         square = torch.zeros(self.size * self.size, dtype=torch.float64)
         square[_upper_triangle(self.size)] = self.products.double()
-        upper = square.view(self.size, self.size)
+        return square.view(self.size, self.size)
+
+    def gram(self) -> Tensor:
+        """Sum of f fᵀ over all examples, (size, size) in float64."""
+        upper = self.upper_gram()
         return upper + upper.triu(1).T
 
 

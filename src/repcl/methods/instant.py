@@ -67,8 +67,8 @@ class Instant(FrozenMethod):
         return torch.stack(scores).mean(dim=0) / FEATURE_STEPS
 
     def _problem(self, moments: Moments) -> tuple[Tensor, Tensor]:
-        """G and Q of the regression on one-hot targets."""
-        gram = moments.gram() / FEATURE_STEPS**2
+        """G, right on and above its diagonal, and Q of the regression on one-hot targets."""
+        gram = moments.upper_gram() / FEATURE_STEPS**2
         sums = moments.sums.double().T / FEATURE_STEPS
         if not self.settings.balanced:
             return gram, sums

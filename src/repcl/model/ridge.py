@@ -13,7 +13,7 @@ def ridge_weights(gram: Tensor, targets: Tensor, ridge: float) -> Tensor:
     """The solution B of (G + λI) B = Q by Cholesky, (features, classes).
 
     Args:
-        gram: G = HᵀH, (features, features) in float64.
+        gram: G = HᵀH, (features, features) in float64; what is below the diagonal is not read.
         targets: Q = HᵀY, (features, classes) in float64.
         ridge: λ.
     """
@@ -34,12 +34,13 @@ def choose_ridge(gram: Tensor, targets: Tensor, examples: float) -> float:
     shrinkage than squared error does.
 
     Args:
-        gram: G = HᵀH, (features, features) in float64.
+        gram: G = HᵀH, (features, features) in float64; what is below the diagonal is not read.
         targets: Q = HᵀY, (features, classes) in float64, for targets of one 1 an example.
         examples: how many there are.
     """
     size = min(len(gram), LARGEST_SPECTRUM)
-    eigenvalues, vectors = torch.linalg.eigh(gram[:size, :size])
+    upper = gram[:size, :size].triu()
+    eigenvalues, vectors = torch.linalg.eigh(upper + upper.triu(1).T)
     is_used = eigenvalues > eigenvalues[-1].clamp(min=1e-12) * 1e-12
     spectrum = eigenvalues[is_used]
     explained = ((vectors.T[is_used] @ targets[:size]) ** 2).sum(dim=1) / spectrum  # of Σy², per direction
