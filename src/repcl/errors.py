@@ -40,3 +40,11 @@ class ResultMismatch(RepclError):
 
 class ClusterUnavailable(RepclError):
     """A Ray cluster could not be reached, or is not one that these runs can be made on."""
+
+
+class MissingPackage(RepclError):
+    """An optional package is needed for what was asked."""
+
+
+class ProcessesDisagree(RepclError):
+    """Processes that make a run together do not see or find the same."""

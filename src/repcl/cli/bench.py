@@ -16,10 +16,12 @@ from repcl.experiments import Result, load_preset, parse_overrides, write_report
 from repcl.experiments.cluster.grid import run_on_ray
 from repcl.experiments.grid import Failure, RunRequest, run_grid
 from repcl.experiments.keeping import known_keep
+from repcl.experiments.launch import runs_at_a_time
 from repcl.experiments.plan import split_variant
 from repcl.experiments.run import check_earlier, run_folder
+from repcl.experiments.tracking import check_trackers
 from repcl.methods.build import method_class
-from repcl.model import check_encoder
+from repcl.model import check_encoder, processes
 
 RayOption = Annotated[
     str | None,
@@ -56,13 +58,20 @@ def bench(
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
     ray: RayOption = None,
+    accumulation_steps: Annotated[
+        int | None, typer.Option(min=1, help="Parts in which a batch is encoded, where memory is short.")
+    ] = None,
     keep: Annotated[
         str, typer.Option(help="For `repcl analyze`: representations, weights or none.")
     ] = "none",
+    report_to: Annotated[
+        list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
 ) -> None:
     """Compare methods: learn benchmarks task by task and measure what is remembered."""
-    chosen = load_preset(preset)
+    chosen, at_a_time = load_preset(preset), runs_at_a_time(workers, device, ray)
+    check_trackers(report_to or [], out)
     pairs = list(set_ or [])
     if memory_per_class is not None:
         pairs.append(f"memory_per_class={memory_per_class}")
@@ -86,6 +95,8 @@ def bench(
         "fresh": fresh,
         "keep": known_keep(keep),
         "device": device,
+        "accumulation_steps": accumulation_steps,
+        "report_to": tuple(report_to or ()),
         "command": shlex.join(["repcl", *sys.argv[1:]]),
     }
     rounds = list(dict.fromkeys(seed)) if seed else list(range(seeds))
@@ -100,7 +111,7 @@ def bench(
         for settings in [overrides[split_variant(name)[0]]]
     ]
     requests = checked_requests(requests, console)
-    outcomes = run_requests(requests, console, workers=workers, ray=ray)
+    outcomes = run_requests(requests, console, workers=workers if ray else at_a_time, ray=ray)
     finish(outcomes, out, console)
 
 
@@ -140,7 +151,9 @@ def run_requests(
 
 
 def finish(outcomes: list[Result | Failure], out: Path, console: Console) -> None:
-    """The table of what was reached, the report, and the runs that failed."""
+    """The table of what was reached, the report, and the runs that failed; one process is enough for it."""
+    if not processes().is_first:
+        return
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     print_results(results, console)

@@ -20,7 +20,10 @@ from repcl.cli.predict import evaluate, predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
 from repcl.cli.tune import tune
-from repcl.errors import RepclError
+from repcl.errors import InvalidSetting, RepclError
+from repcl.experiments.launch import is_launched, launched
+
+MAKE_RUNS = ("bench", "reproduce")
 
 app = typer.Typer(
     help="A text classifier that keeps learning new classes and does not forget the old ones.",
@@ -53,11 +56,18 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
+    context: typer.Context,
+    _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Options of the program itself."""
+    """Options of the program itself; a launcher's processes serve the commands that make runs."""
+    if is_launched() and context.invoked_subcommand not in MAKE_RUNS:
+        raise InvalidSetting(
+            f"accelerate launch is for {' and '.join(MAKE_RUNS)}; "
+            f"start `repcl {context.invoked_subcommand}` without it."
+        )
+    context.with_resource(launched())
 
 
 def main() -> None:

@@ -1,6 +1,5 @@
 """`repcl reproduce`: the runs behind a table of the paper, and the table with ours beside the paper's."""
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -20,11 +19,14 @@ from repcl.experiments.analyses import AnalysisRequest
 from repcl.experiments.cluster.connection import check_reachable
 from repcl.experiments.cost import expected_seconds, measure_step
 from repcl.experiments.grid import Failure, RunRequest
+from repcl.experiments.launch import runs_at_a_time
 from repcl.experiments.plan import split_variant
 from repcl.experiments.recipes import RECIPES, Recipe, find_recipe, note_recipe
 from repcl.experiments.reporting.table import duration
 from repcl.experiments.result import RESULT
+from repcl.experiments.tracking import check_trackers
 from repcl.methods import METHODS
+from repcl.model import processes
 
 
 def reproduce(
@@ -43,10 +45,14 @@ def reproduce(
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
     ray: RayOption = None,
+    report_to: Annotated[
+        list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
 ) -> None:
     """Make a table of the paper: our values beside the paper's, in OUT/report.html."""
-    console = make_console()
+    console, here = make_console(), runs_at_a_time(workers, device, ray)
+    check_trackers(report_to or [], out)
     if ray is not None:
         check_reachable(ray)  # before time is spent on an estimate
     chosen, limits = find_recipe(recipe), load_preset(preset)
@@ -65,6 +71,7 @@ def reproduce(
         "fresh": fresh,
         "keep": chosen.keep,
         "device": device,
+        "report_to": tuple(report_to or ()),
         "command": shlex.join(["repcl", *sys.argv[1:]]),
     }
     requests = checked_requests(
@@ -76,12 +83,12 @@ def reproduce(
         ],
         console,
     )
-    here = workers or os.cpu_count() or 1
     at_a_time = workers if ray is not None else here
     console.print(_expectation(requests, at_a_time), highlight=False, soft_wrap=True)
-    note_recipe(out, chosen)
+    if processes().is_first:
+        note_recipe(out, chosen)
     outcomes = run_requests(requests, console, workers=at_a_time, ray=ray)
-    if chosen.keep == "representations":
+    if chosen.keep == "representations" and processes().is_first:
         _analyse(outcomes, out, limits, console, workers=here)
     finish(outcomes, out, console)
 

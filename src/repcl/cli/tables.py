@@ -8,14 +8,19 @@ from rich.table import Table
 
 from repcl.evaluation import summarise
 from repcl.experiments import Result
+from repcl.model import processes
 
 WIDE = 400
 
 
 def make_console() -> Console:
-    """A console as wide as the terminal, or as wide as anything we print where there is none."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDE, highlight=False)
+    """A console as wide as the terminal, or as wide as anything we print where there is none.
+
+    Of several processes only the first one speaks.
+    """
+    is_quiet = not processes().is_first
+    console = Console(quiet=is_quiet)
+    return console if console.is_terminal else Console(width=WIDE, highlight=False, quiet=is_quiet)
 
 
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -1,10 +1,11 @@
 """Runs, grids of runs, their results and reports."""
 
+from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan, plan_run
 from repcl.experiments.presets import PRESETS, Preset, load_preset, parse_overrides
 from repcl.experiments.report import write_report
 from repcl.experiments.result import Result, find_results, read_result
-from repcl.experiments.run import RunObserver, run_experiment
+from repcl.experiments.run import run_experiment
 from repcl.experiments.verify import Verification, verify_results
 
 __all__ = [

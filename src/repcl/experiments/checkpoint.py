@@ -25,12 +25,14 @@ class Progress:
         predictions: after each task, the predicted class of every test example seen so far.
         seconds: of each task, by stage.
         keep: what the run keeps for analysis, from its first task on.
+        steps: of optimisation, made so far.
     """
 
     fingerprint: str
     predictions: list[list[str | None]] = field(default_factory=list)
     seconds: list[dict[str, float]] = field(default_factory=list)
     keep: Keep = "none"
+    steps: int = 0
 
 
 def save_checkpoint(folder: Path, method: Method, name: str, progress: Progress) -> None:

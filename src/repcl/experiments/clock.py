@@ -1,4 +1,4 @@
-"""An observer that times stages and passes everything on."""
+"""An observer that times stages, counts steps and passes everything on."""
 
 import time
 from collections.abc import Mapping
@@ -9,11 +9,12 @@ from repcl.training import Observer
 
 
 class StageClock(Observer):
-    """Seconds spent in each stage, by name."""
+    """Seconds spent in each stage, by name, and the number of steps in all."""
 
     def __init__(self, next_observer: Observer) -> None:
         self.next = next_observer
         self.seconds: dict[str, float] = {}
+        self.steps = 0
         self._began = 0.0
 
     def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
@@ -22,7 +23,8 @@ class StageClock(Observer):
         self.next.stage_begins(name, epochs=epochs, steps_per_epoch=steps_per_epoch)
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:
-        """Pass it on."""
+        """Count it and pass it on."""
+        self.steps += 1
         self.next.step_ends(terms)
 
     def stage_ends(self, name: str) -> None:

@@ -4,8 +4,8 @@ from itertools import accumulate
 
 from repcl.data import Example, Task, TaskStream
 from repcl.experiments.clock import StageClock
+from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan
-from repcl.experiments.run import RunObserver
 from repcl.experiments.threads import torch_threads
 from repcl.methods import build_method
 

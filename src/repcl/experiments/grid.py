@@ -17,10 +17,12 @@ from torch import Tensor
 from repcl.benchmarks import load_benchmark
 from repcl.data import TaskStream
 from repcl.errors import RepclError
+from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan, plan_run
 from repcl.experiments.result import Result
-from repcl.experiments.run import RunObserver, run_experiment
+from repcl.experiments.run import run_experiment
 from repcl.experiments.threads import one_thread_each
+from repcl.model import processes
 
 StreamKey = tuple[tuple[str, Any], ...]
 
@@ -159,6 +161,8 @@ def perform(request: RunRequest, tell: Tell, stream: TaskStream | None = None) -
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             tell(Event("note", {"text": text}))
     except Exception as error:
+        if processes().number > 1:
+            raise  # the others wait for this process in the middle of the run: the launcher must end them all
         # Whatever went wrong belongs to this run alone; the others go on, and the end of the grid shows it.
         event = Event("failed", {"outcome": failure_of(request, error)})
     else:

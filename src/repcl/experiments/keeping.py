@@ -14,7 +14,7 @@ from repcl.data import Example, TaskStream
 from repcl.errors import UnknownName
 from repcl.experiments.result import KEEPS, Keep, KeptSummary
 from repcl.methods import Method, save_method
-from repcl.model import Embedder, Encoder
+from repcl.model import Embedder, Encoder, processes
 from repcl.model.readouts import SentenceReadout
 from repcl.training import Observer
 
@@ -22,7 +22,10 @@ PROBE_TEXTS = 10  # of each class and task
 
 
 class Keeper:
-    """Writes what one run keeps; every file appears as a whole, before the checkpoint of its task."""
+    """Writes what one run keeps; every file appears as a whole, before the checkpoint of its task.
+
+    Several processes compute it together, and the first one writes.
+    """
 
     def __init__(self, keep: Keep, stream: TaskStream, folder: Path) -> None:
         self.keep, self.stream, self.folder = keep, stream, folder / keep
@@ -31,7 +34,8 @@ class Keeper:
         """Keep what the untouched encoder makes of all texts, and what their classes and tasks are."""
         if self.keep != "representations":
             return
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if processes().is_first:
+            shutil.rmtree(self.folder, ignore_errors=True)
         tensors = self._representations(learner) | self._labels()
         if type(learner.encoder.readout) is not SentenceReadout:
             tensors["inputs"] = _narrow(_mean_states(learner.encoder, _test_texts(self.stream)))
@@ -78,12 +82,16 @@ class Keeper:
         }
 
     def _write(self, tensors: Mapping[str, Tensor], *, done: int) -> None:
+        if not processes().is_first:
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         part, final = self.folder / f"after-{done}.part", self.folder / f"after-{done}.safetensors"
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part)
         os.replace(part, final)
 
     def _write_weights(self, learner: Method, name: str, done: int) -> None:
+        if not processes().is_first:
+            return
         part, final = self.folder / f"after-{done}.part", self.folder / f"after-{done}"
         for old in (part, final):
             shutil.rmtree(old, ignore_errors=True)

@@ -11,6 +11,7 @@ from repcl.errors import InvalidSetting, UnknownName
 from repcl.experiments.presets import load_preset
 from repcl.methods import make_settings
 from repcl.methods.build import method_class
+from repcl.model import processes
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,10 @@ class RunPlan:
         return f"{self.method}@{self.variant}" if self.variant else self.method
 
     def fingerprint(self, stream: TaskStream) -> str:
-        """A hash of all settings and data: equal hashes give equal numbers."""
+        """A hash of settings, data and mixed precision: equal hashes give equal numbers."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode())
+        if processes().precision != "no":
+            digest.update(processes().precision.encode())
         for task in stream.tasks:
             digest.update(json.dumps(task.classes).encode())
             for example in (*task.train, *task.test):

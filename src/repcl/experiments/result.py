@@ -70,6 +70,8 @@ class Result(BaseModel):
     command: str | None
     versions: dict[str, str]
     threads: int
+    processes: int = 1
+    precision: str = "no"
     data: DataSummary
     class_order: list[list[str]]
     accuracy_matrix: list[list[float | None]]

@@ -1,14 +1,17 @@
 """One run: a method learns a stream task by task, is tested after each, and can be stopped at any moment."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from repcl.data import TaskStream, round_seed
-from repcl.errors import ResultMismatch
-from repcl.evaluation import TestedExample, score_predictions, write_predictions
+from repcl.errors import ProcessesDisagree, ResultMismatch
+from repcl.evaluation import write_predictions
 from repcl.experiments.checkpoint import (
     Progress,
     checkpoint_progress,
@@ -18,32 +21,14 @@ from repcl.experiments.checkpoint import (
 )
 from repcl.experiments.clock import StageClock
 from repcl.experiments.keeping import Keeper, LossRecord, remove_kept
+from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan, plan_run
-from repcl.experiments.result import (
-    PREDICTIONS,
-    RESULT,
-    DataSummary,
-    Keep,
-    MemorySummary,
-    Result,
-    installed_versions,
-    read_result,
-    write_result,
-)
+from repcl.experiments.result import PREDICTIONS, RESULT, Keep, Result, read_result, write_result
+from repcl.experiments.summary import summarise_run, tested_examples
 from repcl.experiments.threads import torch_threads
+from repcl.experiments.tracking import check_trackers, remove_tracking, tracked
 from repcl.methods import Method, build_method
-from repcl.model import Encoder
-from repcl.training import Observer
-
-
-class RunObserver(Observer):
-    """An observer that also hears about tasks; this one does nothing."""
-
-    def task_begins(self, number: int, tasks: int) -> None:
-        """Task `number` (from 0) of `tasks` begins."""
-
-    def task_ends(self, number: int, accuracy: float | None) -> None:
-        """The task was learned; `accuracy` is over all classes seen so far."""
+from repcl.model import Encoder, is_equal_everywhere, processes, working_as
 
 
 def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default)
@@ -57,8 +42,10 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
     fresh: bool = False,
     device: torch.device | str | None = None,
     threads: int = 1,
+    accumulation_steps: int | None = None,
     keep: Keep = "none",
     observer: RunObserver | None = None,
+    report_to: Sequence[str] = (),
     command: str | None = None,
 ) -> Result:
     """Let a method learn a stream and measure it after every task.
@@ -73,20 +60,21 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         fresh: start over even if there is something to go on with.
         device: the best one present if not given.
         threads: of torch; one gives the same bits everywhere.
+        accumulation_steps: parts in which a batch is encoded, one after another, for want of memory; the
+            update is that of the whole batch. As launched if not given, else one.
         keep: what is kept in the folder for `repcl analyze`: representations, weights or none.
         observer: hears about progress.
+        report_to: names in `TRACKERS`, which hear about progress too; they need `out`.
         command: what the user typed, for the record.
     """
     name = encoder.name if isinstance(encoder, Encoder) else encoder
     plan = plan_run(method, stream, encoder=name, preset=preset, settings=settings)
     folder = run_folder(out, stream, plan) if out is not None else None
-    if folder is not None:
-        if fresh:
-            start_over(folder)
-        finished = check_earlier(folder, plan.fingerprint(stream), keep)
-        if finished is not None:
-            return finished
-    with torch_threads(threads):
+    check_trackers(report_to, folder)
+    finished = _earlier_result(folder, plan.fingerprint(stream), keep, fresh=fresh)
+    if finished is not None:
+        return finished
+    with torch_threads(threads), _accumulating(accumulation_steps):
         loaded = load_checkpoint(folder, encoder or plan.encoder, device) if folder is not None else None
         if loaded is None:
             learner = build_method(
@@ -101,11 +89,13 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
             loaded = learner, Progress(plan.fingerprint(stream), keep=keep)
         learner, progress = loaded
         keeper = Keeper(progress.keep, stream, folder) if folder is not None else None
-        _learn_stream(learner, stream, plan, progress, folder, observer or RunObserver(), keeper)
-    result = _summarise(learner, stream, plan, progress, threads=threads, command=command)
-    if folder is not None and keeper is not None:
+        told = observer or RunObserver()
+        with tracked(report_to, told, plan, folder, stream.name, progress.steps) as told:
+            _learn_stream(learner, stream, plan, progress, folder, told, keeper)
+        result = summarise_run(learner, stream, plan, progress, threads=threads, command=command)
+    if folder is not None and keeper is not None and processes().is_first:
         result = result.model_copy(update={"kept": keeper.summary()})
-        write_predictions(folder / PREDICTIONS, _tested(stream, progress))
+        write_predictions(folder / PREDICTIONS, tested_examples(stream, progress))
         write_result(result, folder)
         remove_checkpoints(folder)
     return result
@@ -117,10 +107,11 @@ def run_folder(out: str | Path, stream: TaskStream, plan: RunPlan) -> Path:
 
 
 def start_over(folder: Path) -> None:
-    """Forget an earlier run: its checkpoints, its result, what it kept."""
+    """Forget an earlier run: its checkpoints, its result, what it kept and reported."""
     remove_checkpoints(folder)
     (folder / RESULT).unlink(missing_ok=True)
     remove_kept(folder)
+    remove_tracking(folder)
 
 
 def check_earlier(folder: Path, fingerprint: str, keep: Keep = "none") -> Result | None:
@@ -136,6 +127,32 @@ def check_earlier(folder: Path, fingerprint: str, keep: Keep = "none") -> Result
             f"{folder} holds a run made with --keep {found.keep}, not {keep}; use --fresh or another --out."
         )
     return result
+
+
+def _earlier_result(folder: Path | None, fingerprint: str, keep: Keep, *, fresh: bool) -> Result | None:
+    """The result of an earlier run, if there is one; all processes must see the same of it."""
+    if folder is not None and fresh and processes().is_first:
+        start_over(folder)
+    if not is_equal_everywhere(fingerprint):
+        raise ProcessesDisagree(
+            "Expected the same data, settings and version of repcl for every process, found others on "
+            "different machines; make them equal."
+        )
+    finished = check_earlier(folder, fingerprint, keep) if folder is not None else None
+    reached = checkpoint_progress(folder) if folder is not None else None
+    if not is_equal_everywhere((finished is not None, len(reached.predictions) if reached else 0)):
+        raise ProcessesDisagree(
+            f"Expected {folder} to be one folder that all processes share, found a run that only some of "
+            "them see; give --out a folder that every machine has."
+        )
+    return finished
+
+
+@contextmanager
+def _accumulating(steps: int | None) -> Iterator[None]:
+    """Encode batches in so many parts here."""
+    with working_as(replace(processes(), chunks=steps or processes().chunks)):
+        yield
 
 
 def _learn_stream(
@@ -163,73 +180,21 @@ def _learn_stream(
         if keeper is not None and keeper.keep != "none":
             with clock.stage("keeping"):
                 keeper.after_task(learner, plan.method, record.losses)
+        _check_agreement(learner, predicted)
         progress.predictions.append(predicted)
         progress.seconds.append(clock.seconds)
+        progress.steps += clock.steps
         correct = [guess == example.label for guess, example in zip(predicted, seen, strict=True)]
         observer.task_ends(number, sum(correct) / len(seen) if seen and learner.can_predict else None)
-        if folder is not None and number + 1 < len(tasks):
+        if folder is not None and number + 1 < len(tasks) and processes().is_first:
             save_checkpoint(folder, learner, plan.method, progress)
 
 
-def _tested(stream: TaskStream, progress: Progress) -> list[TestedExample]:
-    """Each test example with its predictions after its own task and every later one."""
-    tested, place = [], 0
-    for number, task in enumerate(stream.tasks):
-        for position, example in enumerate(task.test):
-            predicted = tuple(after[place] for after in progress.predictions[number:])
-            tested.append(TestedExample(f"{number}-{position}", number, example.label, predicted))
-            place += 1
-    return tested
-
-
-def _summarise(
-    learner: Method,
-    stream: TaskStream,
-    plan: RunPlan,
-    progress: Progress,
-    *,
-    threads: int,
-    command: str | None,
-) -> Result:
-    scores = score_predictions(_tested(stream, progress), len(stream.tasks))
-    provenance = stream.provenance
-    return Result(
-        method=plan.method,
-        variant=plan.variant,
-        benchmark=stream.name,
-        encoder=plan.encoder,
-        seed=plan.seed,
-        preset=plan.preset,
-        settings=dict(plan.settings),
-        fingerprint=progress.fingerprint,
-        command=command,
-        versions=installed_versions(),
-        threads=threads,
-        data=DataSummary(
-            files=dict(provenance.files),
-            train=sum(len(task.train) for task in stream.tasks),
-            test=sum(len(task.test) for task in stream.tasks),
-            classes=len(stream.classes),
-            complete=provenance.complete,
-            capped=provenance.capped,
-            notes=list(provenance.notes),
-        ),
-        class_order=[list(task.classes) for task in stream.tasks],
-        accuracy_matrix=scores.accuracy_matrix.as_lists(),
-        accuracy_after_task=list(scores.accuracy_after_task),
-        final_accuracy=scores.final_accuracy,
-        forgetting_rate=scores.forgetting_rate,
-        average_incremental_accuracy=scores.average_incremental_accuracy,
-        backward_transfer=scores.backward_transfer,
-        forgetting_rate_f1=scores.forgetting_rate_f1,
-        predictions=PREDICTIONS,
-        seconds={
-            "tasks": progress.seconds,
-            "all": sum(spent for task in progress.seconds for spent in task.values()),
-        },
-        memory=MemorySummary(
-            exemplars_per_class=learner.memory.counts(),
-            text_bytes=learner.memory.text_bytes(),
-            statistics_bytes=learner.statistics_bytes(),
-        ),
-    )
+def _check_agreement(learner: Method, predicted: Sequence[str | None]) -> None:
+    """Processes that chose other exemplars would go on with other batches, and mix what does not belong."""
+    found = repr(([example.text for example in learner.memory], predicted)).encode()
+    if not is_equal_everywhere(hashlib.sha256(found).digest()):
+        raise ProcessesDisagree(
+            "Expected equal memories and predictions in all processes, found different ones, as when "
+            "processors of different kinds round differently; use machines of one kind."
+        )

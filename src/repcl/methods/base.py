@@ -15,7 +15,7 @@ from repcl.errors import InvalidData
 from repcl.memory import ExemplarMemory, nearest_to_centres
 from repcl.methods.regroup import regroup_memory, regroup_rows
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
-from repcl.model import READOUTS, ClassifierHead, Encoder, Readout
+from repcl.model import READOUTS, ClassifierHead, Encoder, Readout, of_the_first
 from repcl.training import LossTerms, Observer
 
 EVALUATION_BATCH = 64
@@ -150,7 +150,7 @@ class Method(nn.Module, ABC):
                 values = result.new_empty((len(examples), *result.shape[1:]))
             values[batch.positions.cpu()] = result
         self.train(was_training)
-        return values if values is not None else torch.empty(0)
+        return of_the_first(values) if values is not None else torch.empty(0)
 
     def remember(self, task: Task) -> None:
         """Choose exemplars for the task's classes among their new examples and the ones already kept."""

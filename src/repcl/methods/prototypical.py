@@ -13,7 +13,7 @@ from repcl.data import Batch, Batches, Task
 from repcl.memory import class_means
 from repcl.methods.base import Method
 from repcl.methods.settings import ClassifierSettings, MemorySettings
-from repcl.model import ClassifierHead, Encoder
+from repcl.model import ClassifierHead, Encoder, average_gradients
 from repcl.training import LossTerms, Observer, run_stage
 
 Losses = Callable[[Batch], LossTerms | Iterable[LossTerms]]
@@ -123,6 +123,7 @@ def _clipped(losses: Losses, groups: Sequence[nn.Module], norm: float) -> Losses
         terms = losses(batch)
         yield from [terms] if isinstance(terms, Mapping) else terms
         for group in groups:
+            average_gradients(group.parameters())  # the norm of what one process holds would mean nothing
             clip_grad_norm_(group.parameters(), norm)
 
     return produce

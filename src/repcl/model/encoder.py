@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from repcl.data import Batch, Example, TokenisedExample
+from repcl.model.processes import encoder_precision, share_rows
 from repcl.model.readouts import Readout, special_frame
 
 if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
@@ -108,8 +109,9 @@ class Encoder(nn.Module):
         *,
         depths: Sequence[float] = (1.0,),
         segments: Tensor | None = None,
+        is_pooled: bool = False,
     ) -> Tensor:
-        """States of all tokens, (batch, length, hidden).
+        """States of all tokens, (batch, length, hidden), of all rows even where several processes share them.
 
         Args:
             batch: the texts.
@@ -117,24 +119,47 @@ class Encoder(nn.Module):
             depths: of the layers that are read; several stand side by side, (batch, length, depths · hidden).
             segments: (batch, length), 0 for the first part of a text and 1 for the second, where encoders
                 know such parts; left out, all is one part.
+            is_pooled: give representations instead, (batch, representation_size).
         """
+
+        def encode(
+            ids: Tensor,
+            mask: Tensor,
+            spans: Tensor,
+            labels: Tensor,
+            positions: Tensor,
+            perturbation: Tensor | None,
+            segments: Tensor | None,
+        ) -> Tensor:
+            rows = Batch(ids, mask, spans, labels, positions)
+            states = self._states(rows, perturbation, depths, segments)
+            return self.readout.pool(states, rows) if is_pooled else states
+
+        inputs = (batch.ids, batch.mask, batch.spans, batch.labels, batch.positions, perturbation, segments)
+        return share_rows(encode, inputs, draws=self.training, device=batch.ids.device)
+
+    def represent(self, batch: Batch, perturbation: Tensor | None = None) -> Tensor:
+        """Representations, (batch, representation_size)."""
+        pooled: Tensor = self(batch, perturbation, depths=self.readout.depths, is_pooled=True)
+        return pooled
+
+    def _states(
+        self, batch: Batch, perturbation: Tensor | None, depths: Sequence[float], segments: Tensor | None
+    ) -> Tensor:
         is_deep = tuple(depths) != (1.0,)
-        if perturbation is None:
-            inputs = {"input_ids": batch.ids}
-        else:
-            inputs = {"inputs_embeds": self.word_embeddings(batch.ids) + perturbation}
-        if segments is not None and getattr(self.backbone.config, "type_vocab_size", 0) > 1:
-            inputs["token_type_ids"] = segments
-        output = self.backbone(**inputs, attention_mask=batch.mask, output_hidden_states=is_deep)
+        with encoder_precision(batch.ids.device) as is_mixed:
+            if perturbation is None:
+                inputs = {"input_ids": batch.ids}
+            else:
+                inputs = {"inputs_embeds": self.word_embeddings(batch.ids) + perturbation}
+            if segments is not None and getattr(self.backbone.config, "type_vocab_size", 0) > 1:
+                inputs["token_type_ids"] = segments
+            output = self.backbone(**inputs, attention_mask=batch.mask, output_hidden_states=is_deep)
         states: Tensor = output.last_hidden_state
         if is_deep:
             layers = output.hidden_states  # the embeddings, then every layer
             states = torch.cat([layers[round(depth * (len(layers) - 1))] for depth in depths], dim=-1)
-        return states
-
-    def represent(self, batch: Batch, perturbation: Tensor | None = None) -> Tensor:
-        """Representations, (batch, representation_size)."""
-        return self.readout.pool(self(batch, perturbation, depths=self.readout.depths), batch)
+        return states.float() if is_mixed else states
 
     def __deepcopy__(self, memo: dict[int, object]) -> Encoder:
         return self.with_backbone(copy.deepcopy(self.backbone, memo)).train(self.training)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from repcl.errors import EncoderUnavailable, UnknownName
 from repcl.model.encoder import Encoder
+from repcl.model.processes import processes
 from repcl.model.readouts import Readout
 
 if TYPE_CHECKING:  # transformers takes seconds to import, and is only needed once an encoder is loaded
@@ -64,7 +65,10 @@ ENCODERS: dict[str, BundledEncoder] = {
 
 
 def best_device() -> torch.device:
-    """The fastest device present."""
+    """The fastest device present, or the one that this process was given among several."""
+    given = processes().device
+    if given is not None:
+        return given
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available():

@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
+from repcl.model import average_gradients
 from repcl.training.observer import Observer
 from repcl.training.optimiser import build_optimiser, build_warmup
 from repcl.training.settings import StageSettings
@@ -70,6 +71,7 @@ def run_stage(
     for _ in range(settings.epochs):
         for batch in batches:
             terms = _backward(losses(batch))
+            average_gradients(parameters)
             clip_grad_norm_(parameters, settings.clip_norm)
             optimiser.step()
             warmup.step()
