@@ -35,7 +35,8 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "repcl": {"warmup_epochs": 1.0, "queue_size": 12, "replay_epochs": 6, "generation_weight": 1.0},
     "fea": {"replay_epochs": 6},
     "crl": {"replay_epochs": 6},
-    "emar": {"replay_epochs": 2, "clip_norm": 0.1},
+    # clips encoder and classifier apart; slow, for Adam makes last bits large where gradients are nearly zero
+    "emar": {"replay_epochs": 1, "clip_norm": 0.1, "learning_rate": 1e-4, "head_learning_rate": 1e-4},
 }
 
 
@@ -275,14 +276,6 @@ def test_all_processes_say_in_one_sentence_that_they_disagree(together, case, wo
 
 
 # ---- gradient accumulation ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["repcl", "crl"])
-def test_three_chunks_have_the_loss_curve_of_the_whole_batch(alone, name):
-    with working_as(Processes(chunks=3)):
-        found = learn(name)
-    for step, expected in zip(found["steps"], alone[name]["steps"], strict=True):
-        assert step == pytest.approx(expected, abs=1e-4)
 
 
 def gradients_of(monkeypatch: pytest.MonkeyPatch, chunks: int) -> list[Tensor]:
