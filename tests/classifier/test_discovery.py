@@ -1,8 +1,10 @@
 """Finding new classes among texts that are not known."""
 
 import numpy as np
+import pytest
 
 from repcl.classifier.discovery import discover, group_vectors
+from repcl.errors import InvalidSetting
 from tests.classifier.conftest import toy
 
 
@@ -28,6 +30,19 @@ def test_many_vectors_join_the_groups_of_a_sample():
 def test_a_wanted_number_of_groups_is_made():
     assert len(set(group_vectors(blobs(5, 12), 2)[0])) == 2
     assert set(group_vectors(blobs(5, 12), 1)[0]) == {0}
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_as_many_groups_as_vectors_are_made_when_wanted(count):
+    labels, separation = group_vectors(np.eye(5)[:count], count)
+    assert len(set(labels.tolist())) == count
+    assert separation is None
+
+
+def test_more_groups_than_unknown_texts_are_refused(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    with pytest.raises(InvalidSetting, match="at most 3 groups for as many unknown texts, found 4"):
+        discover(classifier, ["rain", "snow", "wind"], threshold=1.0, groups=4)
 
 
 def test_very_few_vectors_are_one_group():

@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from repcl import ContinualClassifier
 from repcl.classifier import InvalidInput
+from repcl.classifier.knowledge import Knowledge
 from repcl.data import Example
 from repcl.errors import InvalidSetting, RepclError, UnknownName
 from repcl.methods import METHODS
@@ -127,6 +128,7 @@ def test_a_label_outside_the_classes_announced_is_named(make):
         (["a", "b"], ["x", float("nan")], "position 1, found nan"),
         (["a", "b"], ["x", 1], "Expected every label to be text"),
         (["a", "b"], [True, False], "found True"),
+        (["a", "b"], [1, 2**63], "position 1, found 9223372036854775808"),
         (["a", " "], ["x", "y"], "empty"),
         (["a", "\ud800"], ["x", "y"], "surrogate"),
         ([], [], "found none"),
@@ -241,6 +243,32 @@ def test_a_classifier_interrupted_in_the_middle_is_not_used_any_more(make, monke
         classifier.partial_fit(*toy("weather"))
     with pytest.raises(RepclError, match="interrupted while it learned"):
         classifier.predict(["a"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda classifier: classifier.remove_class("fruit"),
+        lambda classifier: classifier.merge_classes(["fruit", "vehicle"], "thing"),
+    ],
+)
+def test_a_classifier_interrupted_while_its_classes_change_is_not_used_any_more(make, monkeypatch, change):
+    classifier = make("ncm").fit(*toy("fruit", "vehicle", "weather"))
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Knowledge, "recalibrate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        change(classifier)
+    with pytest.raises(RepclError, match="neither old nor new"):
+        classifier.predict(["a"])
+
+
+def test_a_loaded_classifier_starts_over_on_the_device_it_was_loaded_to(make, tmp_path):
+    make("ncm", device=None).fit(*toy("fruit", "vehicle")).save(tmp_path / "model")
+    assert ContinualClassifier.load(tmp_path / "model", device="cpu").device == "cpu"
+    assert ContinualClassifier.load(tmp_path / "model").device is None
 
 
 def test_a_first_lesson_that_fails_leaves_a_fresh_classifier(make):

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from repcl.classifier import ForgettingWarning
+from repcl.classifier import ForgettingWarning, lifecycle
 from repcl.classifier.guard import compare, hold_back, mcnemar
 from repcl.classifier.knowledge import Knowledge
 from repcl.data import Example
@@ -109,6 +109,24 @@ def test_a_drop_within_the_tolerance_is_not_refused():
     labels = [f"class {number}" for number in range(400)]
     after = [number >= 5 for number in range(400)]
     assert compare(labels, [True] * 400, after)["reasons"] == ()
+
+
+def test_a_drop_of_exactly_the_tolerance_is_not_refused():
+    labels = [f"class {number}" for number in range(250)]
+    after = [number >= 5 for number in range(250)]  # 0.02, of which floating point makes 0.020000000000000018
+    told = compare(labels, [True] * 250, after)
+    assert told["p_value"] == 0.0625
+    assert told["reasons"] == ()
+
+
+def test_removing_and_merging_are_judged_by_the_classifiers_own_tolerance(make, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        lifecycle, "compare", lambda *_, tolerance: given.append(tolerance) or compare([], [], [])
+    )
+    classifier = make("ncm", tolerance=0.3).fit(*toy("fruit", "vehicle", "weather", "place"))
+    classifier.remove_class("fruit").merge_classes(["vehicle", "weather"], "thing")
+    assert given == [0.3, 0.3]
 
 
 def test_held_back_texts_are_never_seen_in_training(make):

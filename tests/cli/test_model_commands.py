@@ -159,6 +159,25 @@ def test_a_locked_model_says_who_holds_it(repcl, model, tmp_path):
     assert "learning other.csv" in output.err
 
 
+def test_a_setting_given_again_is_compared_with_that_of_the_folders_own_method(
+    repcl, encoder_folder, tmp_path
+):
+    data, model = write(tmp_path / "a.csv", "fruit", "vehicle"), tmp_path / "model"
+    chosen = ("--method", "instant", "--set", "features=40", "--set", "maps=2")
+    assert repcl("learn", model, data, "--encoder", encoder_folder, *chosen).code == 0
+    output = repcl("learn", model, data, "--set", "features=50")
+    assert output.code == 2
+    assert "was made with settings = {'features': 40, 'maps': 2}, found {'features': 50}" in output.err
+
+
+def test_a_text_with_two_labels_is_noted(repcl, encoder_folder, tmp_path):
+    data = tmp_path / "a.csv"
+    data.write_text("text,label\napple,fruit\napple,vehicle\nboat,vehicle\nboat,vehicle\n")
+    output = repcl("learn", tmp_path / "model", data, "--encoder", encoder_folder, "--method", "ncm")
+    assert output.code == 0
+    assert "Note: 1 text with more than one label, such as 'apple' (fruit, vehicle)" in output.err
+
+
 def test_numbers_stay_numbers(repcl, encoder_folder, tmp_path, monkeypatch):
     soothed(monkeypatch)
     classifier = ContinualClassifier(
@@ -237,6 +256,10 @@ def test_predict_can_ask_an_older_revision(repcl, model):
         (("classes", "remove", "MODEL", "boat"), "No class 'boat'"),
         (("classes", "remove", "nowhere", "boat"), "There is no model in nowhere"),
         (("discover", "nowhere", "a.csv"), "There is no model in nowhere"),
+        (("rollback", "nowhere", 1), "There is no model in nowhere"),
+        (("classes", "rename", "MODEL", "fruit", ""), "Expected a label (str that is not empty"),
+        (("classes", "merge", "MODEL", "fruit", "vehicle", "--into", " "), "Expected a label"),
+        (("predict", "MODEL", "a", "--device", "tpu9"), "Expected a device that this machine has"),
     ],
 )
 def test_mistakes_get_one_sentence_and_exit_code_2(repcl, model, words, sentence, monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ from sklearn.metrics import pairwise_distances, silhouette_score
 from repcl.classifier.estimator import ContinualClassifier
 from repcl.classifier.inputs import as_examples
 from repcl.data import Example
+from repcl.errors import InvalidSetting
 
 MOST_GROUPS = 50
 NEARLY_BEST = 0.9
@@ -68,6 +69,10 @@ def discover(
     confidence = classifier.predict_proba(examples).max(axis=1) if examples else np.zeros(0)
     unknown = [example for example, sure in zip(examples, confidence, strict=True) if sure < least]
     unique = list({example.text: example for example in unknown}.values())
+    if groups is not None and groups > len(unique) > 0:
+        raise InvalidSetting(
+            f"Expected at most {len(unique)} groups for as many unknown texts, found {groups}."
+        )
     vectors = embed(classifier, unique)
     labels, separation = group_vectors(vectors, groups)
     return Discovery(len(examples), len(unknown), _groups(unique, vectors, labels), separation)
@@ -86,7 +91,7 @@ def embed(classifier: ContinualClassifier, examples: Sequence[Example]) -> Vecto
 def group_vectors(vectors: Vectors, groups: int | None = None) -> tuple[NDArray[np.int64], float | None]:
     """The group of each vector and how well groups are apart: Ward's tree, cut where silhouettes are best."""
     count = len(vectors)
-    if count < 3 or groups == 1:
+    if count < (3 if groups is None else 2) or groups == 1:
         return np.zeros(count, dtype=np.int64), None
     chosen = np.linspace(0, count - 1, min(count, LARGEST_TREE)).astype(int)
     sample = vectors[chosen]
@@ -100,7 +105,7 @@ def group_vectors(vectors: Vectors, groups: int | None = None) -> tuple[NDArray[
         if 1 < len(np.unique(cut)) < len(sample)
     ]
     if not rated:
-        return np.zeros(count, dtype=np.int64), None
+        return _joined(vectors, sample, cuts[0]) if groups else np.zeros(count, dtype=np.int64), None
     separation, best = next(pair for pair in rated if pair[0] >= NEARLY_BEST * max(rated)[0])
     return _joined(vectors, sample, cuts[best]), separation
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from repcl.classifier.guard import Update
-from repcl.classifier.inputs import Label, as_classes, label_type
+from repcl.classifier.inputs import Label, as_classes, as_labels, label_type
 from repcl.classifier.knowledge import Knowledge
 from repcl.errors import RepclError
 from repcl.methods import Method
@@ -55,8 +55,9 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
 
     def name_of(self, label: Label) -> str:
         """The name under which the method knows a label."""
-        label_type([label], self.known().label_type)
-        return str(label)
+        (checked,) = as_labels([label], 1)
+        label_type([checked], self.known().label_type)
+        return str(checked)
 
     def label_of(self, word: str) -> Label:
         """A label as it was given in, from a word that was typed."""
@@ -64,12 +65,19 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         return int(word) if is_number else word
 
     @contextmanager
-    def _changing(self) -> Iterator[Knowledge]:
-        """Change what is known; if that breaks off, what is left is not used any more."""
+    def _changing(self, *, refused_by: tuple[type[Exception], ...] = ()) -> Iterator[Knowledge]:
+        """Change what is known; if that breaks off, what is left is not used any more.
+
+        Args:
+            refused_by: errors that come before anything is changed.
+        """
         knowledge = self.known()
         self._is_interrupted = True
         try:
             yield knowledge
+        except refused_by:
+            self._is_interrupted = False
+            raise
         except BaseException:
             if knowledge.updates_made == 0:
                 self._knowledge, self._is_interrupted = None, False

@@ -133,10 +133,10 @@ def _as_label(value: Any, place: int) -> Label:
     if isinstance(value, str) and value.strip() and "\0" not in value:
         _check_unicode(value, place)
         return str(value)
-    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_):
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and abs(int(value)) < 2**63:
         return int(value)
     what = "a continuous value" if isinstance(value, float) else type(value).__name__
     raise InvalidInput(
-        f"Expected a label (str that is not empty, or int) at position {place}, found {value!r} ({what}): "
-        "give every text a label."
+        f"Expected a label (str that is not empty, or int of 64 bits) at position {place}, found {value!r} "
+        f"({what}): give every text a label."
     )

@@ -9,6 +9,7 @@ from repcl.classifier.inputs import Label
 from repcl.classifier.knowledge import Knowledge
 from repcl.classifier.lifecycle import absorb, merge_classes, remove_class, rename_class
 from repcl.classifier.persistence import Persistent
+from repcl.errors import RepclError
 
 Own = TypeVar("Own", bound="ClassLife")
 
@@ -17,6 +18,7 @@ class ClassLife(Persistent):
     """A classifier whose classes can be changed; each change is told in `last_update_`."""
 
     holdout_per_class: int
+    tolerance: float
 
     def rename_class(self: Own, old: Label, new: Label) -> Own:
         """Give a class another label."""
@@ -26,21 +28,25 @@ class ClassLife(Persistent):
     def merge_classes(self: Own, labels: Sequence[Label], into: Label) -> Own:
         """Make one class of several; `into` is a new label or one of theirs."""
         names, union = [self.name_of(label) for label in labels], self.name_of(into)
-        holdout = self.holdout_per_class
-        return self._change(lambda knowledge: merge_classes(knowledge, names, union, holdout=holdout))
+        holdout, tolerance = self.holdout_per_class, self.tolerance
+        return self._change(
+            lambda knowledge: merge_classes(knowledge, names, union, holdout=holdout, tolerance=tolerance)
+        )
 
     def remove_class(self: Own, label: Label) -> Own:
         """Forget a class: exemplars, held-back texts, classifier row and statistics."""
-        name = self.name_of(label)
-        return self._change(lambda knowledge: remove_class(knowledge, name))
+        name, tolerance = self.name_of(label), self.tolerance
+        return self._change(lambda knowledge: remove_class(knowledge, name, tolerance=tolerance))
 
     def absorb(self: Own, other: "ClassLife") -> Own:
         """Also know what another classifier learned, exactly; for the frozen learners (`instant`, ...)."""
-        theirs, holdout = other.known(), self.holdout_per_class
-        return self._change(lambda knowledge: absorb(knowledge, theirs, holdout=holdout))
+        theirs, holdout, tolerance = other.known(), self.holdout_per_class, self.tolerance
+        return self._change(lambda knowledge: absorb(knowledge, theirs, holdout=holdout, tolerance=tolerance))
 
     def _change(self: Own, change: Callable[[Knowledge], Update]) -> Own:
-        self._remember(change(self.known()))
+        with self._changing(refused_by=(RepclError,)) as knowledge:
+            update = change(knowledge)
+        self._remember(update)
         return self
 
     def _remember(self, update: Update) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from repcl.classifier.guard import Update, accuracy, compare, now
+from repcl.classifier.guard import TOLERANCE, Update, accuracy, compare, now
 from repcl.classifier.inputs import InvalidInput, as_classes, label_type
 from repcl.classifier.knowledge import Knowledge
 from repcl.classifier.records import Revision
@@ -27,7 +27,9 @@ def rename_class(knowledge: Knowledge, old: str, new: str) -> Update:
     return Update(action="rename", when=now(), new_classes=(new,))
 
 
-def merge_classes(knowledge: Knowledge, names: Sequence[str], into: str, *, holdout: int) -> Update:
+def merge_classes(
+    knowledge: Knowledge, names: Sequence[str], into: str, *, holdout: int, tolerance: float = TOLERANCE
+) -> Update:
     """Make one class of several; it stands where the first of them stood.
 
     Args:
@@ -35,6 +37,7 @@ def merge_classes(knowledge: Knowledge, names: Sequence[str], into: str, *, hold
         names: the classes.
         into: the name of the union, a new one or one of theirs.
         holdout: held-back texts that a class may have.
+        tolerance: largest drop of accuracy that is not worth a warning.
     """
     _check_known(knowledge, names)
     known = knowledge.method.classes
@@ -56,10 +59,10 @@ def merge_classes(knowledge: Knowledge, names: Sequence[str], into: str, *, hold
     knowledge.held_back = [example for example in knowledge.held_back if example not in dropped]
     held = knowledge.held_back
     right = [before[example] == example.label for example in held]
-    return _compared("merge", knowledge, held, right, new_classes=(into,))
+    return _compared("merge", knowledge, held, right, tolerance=tolerance, new_classes=(into,))
 
 
-def remove_class(knowledge: Knowledge, name: str) -> Update:
+def remove_class(knowledge: Knowledge, name: str, *, tolerance: float = TOLERANCE) -> Update:
     """Forget a class: exemplars, held-back texts, classifier row and statistics; its name is not kept."""
     _check_known(knowledge, [name])
     if len(knowledge.method.classes) < 2:
@@ -70,10 +73,10 @@ def remove_class(knowledge: Knowledge, name: str) -> Update:
     knowledge.held_back = kept
     knowledge.origins.pop(name)
     knowledge.declared = tuple(other for other in knowledge.declared if other != name)
-    return _compared("remove", knowledge, kept, before)
+    return _compared("remove", knowledge, kept, before, tolerance=tolerance)
 
 
-def absorb(knowledge: Knowledge, other: Knowledge, *, holdout: int) -> Update:
+def absorb(knowledge: Knowledge, other: Knowledge, *, holdout: int, tolerance: float = TOLERANCE) -> Update:
     """Also know what a classifier taught apart has learned; exact, for methods that can be united."""
     unite = getattr(knowledge.method, "absorb", None)
     if unite is None:
@@ -93,7 +96,7 @@ def absorb(knowledge: Knowledge, other: Knowledge, *, holdout: int) -> Update:
         if len(own) < holdout and example not in own:
             knowledge.held_back.append(example)
     new = tuple(name for name in knowledge.method.classes if name not in old)
-    return _compared("absorb", knowledge, held, before, new_classes=new)
+    return _compared("absorb", knowledge, held, before, tolerance=tolerance, new_classes=new)
 
 
 def holders(revisions: Sequence[Revision], name: str, origins: Sequence[str]) -> list[int]:
@@ -136,10 +139,12 @@ def _compared(
     held: Sequence[Example],
     before: Sequence[bool],
     *,
+    tolerance: float,
     new_classes: tuple[str, ...] = (),
 ) -> Update:
     """The update, with what it did to the held-back texts that are left."""
     after = knowledge.recalibrate()
-    fields = compare([example.label for example in held], before, [after[example] for example in held])
+    labels = [example.label for example in held]
+    fields = compare(labels, before, [after[example] for example in held], tolerance=tolerance)
     fields["accuracy"] = accuracy(list(after.values()))
     return Update(action=action, when=now(), new_classes=new_classes, **fields)

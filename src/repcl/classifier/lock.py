@@ -37,7 +37,7 @@ def locked(
     try:
         holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": now(), "doing": purpose}
         os.truncate(number, 0)
-        os.pwrite(number, json.dumps(holder).encode(), 0) if hasattr(os, "pwrite") else None
+        os.write(number, json.dumps(holder).encode())
         yield
     finally:
         with suppress(OSError):

@@ -74,6 +74,8 @@ class Persistent(Fitted):
             loaded = cls(**{key: value for key, value in record.contents.parameters.items() if key in known})
         except TypeError as error:
             raise DamagedModel(f"{path}: the parameters cannot be used ({error}).") from error
+        if device is not None:
+            loaded.set_params(device=str(device))  # `fit` stays there
         loaded._knowledge = knowledge
         loaded._home = (folder.path.resolve(), record.number)
         if record.updates:

@@ -38,14 +38,12 @@ class Revisions:
 
     def current(self) -> int:
         """The number of the revision in use."""
-        if not self.exists:
-            raise MissingData(
-                f"There is no model in {self.path}: check the path, or make one with `repcl learn`."
-            )
+        self._check_exists()
         return self._read_current().revision
 
     def revision(self, number: int) -> Revision:
         """The record of a revision."""
+        self._check_exists()
         if number not in self.numbers():
             known = ", ".join(map(str, self.numbers())) or "none"
             raise MissingData(f"{self.path} has no revision {number}; there are: {known}.")
@@ -91,6 +89,12 @@ class Revisions:
         for blob in revision.contents.blobs():
             blobs.get(blob)
         return revision
+
+    def _check_exists(self) -> None:
+        if not self.exists:
+            raise MissingData(
+                f"There is no model in {self.path}: check the path, or make one with `repcl learn`."
+            )
 
     def _revision_path(self, number: int) -> Path:
         return self.path / REVISIONS / f"{number:06}.json"

@@ -28,7 +28,7 @@ from repcl.errors import InvalidData
 from repcl.methods import Method, build_method
 from repcl.methods.build import method_class
 from repcl.methods.state import check_tensors, grow_to_shapes
-from repcl.model import Encoder, best_device
+from repcl.model import Encoder, chosen_device
 
 ENCODER = "encoder.backbone."
 TENSOR = "tensor"
@@ -88,6 +88,7 @@ def _build(
     contents: Contents, blobs: Blobs, weights: Mapping[str, Tensor], device: torch.device | str | None
 ) -> Method:
     """The method with its weights; whether settings and weights fit is seen before memory is taken."""
+    place = chosen_device(device)
     backbone = {name.removeprefix(ENCODER): weights[name] for name in weights if name.startswith(ENCODER)}
     empty = empty_encoder(
         contents.encoder.name,
@@ -99,7 +100,7 @@ def _build(
     try:
         with torch.device("meta"):
             check_tensors(_method(contents, empty), weights)
-        method = _method(contents, fill_encoder(empty, backbone).to(device or best_device()))
+        method = _method(contents, fill_encoder(empty, backbone).to(place))
         grow_to_shapes(method, weights)
         method.load_state_dict(dict(weights))
         method.check_loaded()

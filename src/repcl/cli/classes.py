@@ -15,7 +15,7 @@ from repcl.classifier.lifecycle import holders
 from repcl.classifier.records import Revision
 from repcl.cli.learn import Json, Model, Wait, print_changes
 from repcl.cli.stages import notes_to
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.tables import counted, make_console, print_table
 from repcl.errors import UnknownName
 
 
@@ -49,7 +49,7 @@ def list_classes(model: Model, as_json: Json = False) -> None:
         print(json.dumps({"revision": revision.number, "classes": rows}, ensure_ascii=False))
         return
     cells = [[escape(str(value)) for value in row.values()] for row in rows]
-    title = f"{len(rows)} classes at revision {revision.number}"
+    title = f"{counted(len(rows), 'class')} at revision {revision.number}"
     print_table(make_console(), title, ["class", "exemplars", "held back"], cells)
 
 
@@ -150,7 +150,7 @@ def _report(
     console = make_console()
     print_changes(console, classifier.last_update_)
     say = Console(highlight=False, soft_wrap=True, markup=False).print
-    say(f"{model} is at revision {revision.number}, with {len(classifier.classes_)} classes.")
+    say(f"{model} is at revision {revision.number}, with {counted(len(classifier.classes_), 'class')}.")
     if purged:
         say(f"Deleted revisions that held the class: {', '.join(map(str, purged))}.")
     if still_held_by:

@@ -14,7 +14,7 @@ from repcl.classifier.discovery import Discovery, discover
 from repcl.cli.learn import Device, Json, Model, TextColumn
 from repcl.cli.predict import text_examples
 from repcl.cli.stages import notes_to
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.tables import counted, make_console, print_table
 from repcl.errors import InvalidData
 
 
@@ -68,7 +68,7 @@ def _report(found: Discovery, out: Path, model: Path, examples: int) -> None:
         [group.name, str(len(group.texts)), escape("\n".join(group.texts[:examples]))]
         for group in found.groups
     ]
-    print_table(console, f"{len(rows)} groups suggested", ["group", "texts", "typical"], rows)
+    print_table(console, f"{counted(len(rows), 'group')} suggested", ["group", "texts", "typical"], rows)
     if found.separation is not None:
         console.print(f"Separation {found.separation:.2f} (1: far apart, 0: they touch).", highlight=False)
     console.print(

@@ -10,7 +10,7 @@ from rich.markup import escape
 from repcl.classifier import ModelFolder, Update
 from repcl.classifier.records import Revision
 from repcl.cli.learn import Json, Model, Wait
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.tables import counted, make_console, print_table
 
 
 def history(
@@ -58,7 +58,7 @@ def rollback(
         print(json.dumps({"model": str(model), "current": revision, "classes": len(chosen.contents.classes)}))
         return
     Console(highlight=False, soft_wrap=True, markup=False).print(
-        f"{model} is at revision {revision}, with {len(chosen.contents.classes)} classes."
+        f"{model} is at revision {revision}, with {counted(len(chosen.contents.classes), 'class')}."
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,10 @@ from rich.markup import escape
 from repcl.classifier import ContinualClassifier, ModelFolder, Update
 from repcl.classifier.records import Revision
 from repcl.cli.stages import StageBar, notes_to
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.tables import counted, make_console, print_table
 from repcl.data import Example
 from repcl.data.files import read_examples
+from repcl.data.rows import shortened
 from repcl.errors import InvalidSetting
 from repcl.experiments import parse_overrides
 from repcl.methods.build import method_class
@@ -72,12 +74,12 @@ def learn(
         "seed": seed,
         "tolerance": tolerance / 100 if tolerance is not None else None,
     }
+    folder, errors = ModelFolder(model), Console(stderr=True, highlight=False, soft_wrap=True)
     if set_:
-        name = method or "repcl"
+        name = method or (folder.revision(folder.current()).contents.method if folder.exists else "repcl")
         method_class(name)
         wishes["settings"] = parse_overrides(set_, [name])[name]
     given = {key: value for key, value in wishes.items() if value is not None}
-    folder, errors = ModelFolder(model), Console(stderr=True, highlight=False, soft_wrap=True)
     with folder.lock(f"learning {data.name}", wait=wait, tell=errors.print):
         classifier = _classifier(folder, given, device)
         _teach(classifier, examples, errors)
@@ -110,8 +112,24 @@ def _teach(classifier: ContinualClassifier, examples: list[Example], errors: Con
     labels: list[Any] = [example.label for example in examples]
     if classifier.__sklearn_is_fitted__():
         labels = [classifier.label_of(label) for label in labels]
+    _note_conflicts(examples, errors)
     with notes_to(errors), StageBar(errors) as bar:
         classifier.partial_fit(examples, labels, observer=bar)
+
+
+def _note_conflicts(examples: list[Example], errors: Console) -> None:
+    """Say it when a text has two labels: both are learned, though only one can be the answer."""
+    labels: dict[Example, list[str]] = {}
+    for example in dict.fromkeys(examples):
+        labels.setdefault(replace(example, label=""), []).append(example.label)
+    twice = [(example.text, found) for example, found in labels.items() if len(found) > 1]
+    if twice:
+        text, found = twice[0]
+        errors.print(
+            f"Note: {counted(len(twice), 'text')} with more than one label, such as {shortened(text)} "
+            f"({', '.join(found)}): only one of them can be the answer.",
+            markup=False,
+        )
 
 
 def use_command(model: Path, number: int) -> str:
@@ -137,14 +155,15 @@ def _report(model: Path, revision: Revision, update: Update, is_used: bool) -> N
     console = make_console()
     say = Console(highlight=False, soft_wrap=True, markup=False).print
     learned = [
-        f"{len(names)} {word} class{'es' * (len(names) > 1)} ({_shortened(names)})"
+        f"{counted(len(names), f'{word} class')} ({_shortened(names)})"
         for names, word in ((update.new_classes, "new"), (update.more_of, "known"))
         if names
     ]
     say(f"Learned {' and '.join(learned)} from {update.examples} texts; {update.held_back} more held back.")
     print_changes(console, update)
     if is_used:
-        say(f"{model} is at revision {revision.number}, with {len(revision.contents.classes)} classes.")
+        classes = counted(len(revision.contents.classes), "class")
+        say(f"{model} is at revision {revision.number}, with {classes}.")
         return
     say(f"Not used: {'; '.join(update.reasons)}.")
     say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use. To use the new one:")

@@ -13,6 +13,11 @@ from repcl.model import processes
 WIDE = 400
 
 
+def counted(number: int, word: str) -> str:
+    """A number with its noun: 1 class, 2 classes."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"
+
+
 def make_console() -> Console:
     """A console as wide as the terminal, or as wide as anything we print where there is none.
 

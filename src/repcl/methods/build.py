@@ -25,7 +25,7 @@ from repcl.methods.repcl import RepCL
 from repcl.methods.rp_cre import RPCRE
 from repcl.methods.sequential import Sequential
 from repcl.methods.settings import make_settings
-from repcl.model import Encoder, best_device, load_encoder
+from repcl.model import Encoder, chosen_device, load_encoder
 
 METHODS: dict[str, type[Method]] = {
     "repcl": RepCL,
@@ -71,7 +71,7 @@ def build_method(
             f"Method {name!r} works on {', '.join(chosen.kinds)} input, not on {kind} input."
         )
     checked = make_settings(chosen.Settings, settings)
-    place = torch.device(device) if device is not None else best_device()
+    place = chosen_device(device)
     with seeded(seed, BEFORE_THE_FIRST_TASK, place):
         if isinstance(encoder, str):
             encoder = load_encoder(encoder, chosen.readouts[kind](), device=place)

@@ -4,7 +4,14 @@ from repcl.model.copies import follow, frozen_copy, momentum_copy
 from repcl.model.disentangled import DisentangledHead, Reading
 from repcl.model.embedding import Embedder, fingerprint
 from repcl.model.encoder import Encoder
-from repcl.model.encoders import DEFAULT_ENCODER, ENCODERS, best_device, check_encoder, load_encoder
+from repcl.model.encoders import (
+    DEFAULT_ENCODER,
+    ENCODERS,
+    best_device,
+    check_encoder,
+    chosen_device,
+    load_encoder,
+)
 from repcl.model.heads import ClassifierHead, ContrastHead, FeatureMapHead, GrowingLinear, TokenHead
 from repcl.model.layered import FROZEN_READOUTS
 from repcl.model.processes import (
@@ -42,6 +49,7 @@ __all__ = [
     "best_device",
     "check_encoder",
     "choose_ridge",
+    "chosen_device",
     "fingerprint",
     "follow",
     "frozen_copy",

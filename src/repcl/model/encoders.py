@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from repcl.errors import EncoderUnavailable, UnknownName
+from repcl.errors import EncoderUnavailable, InvalidSetting, UnknownName
 from repcl.model.encoder import Encoder
 from repcl.model.processes import processes
 from repcl.model.readouts import Readout
@@ -76,6 +76,21 @@ def best_device() -> torch.device:
     return torch.device("cpu")
 
 
+def chosen_device(name: torch.device | str | None) -> torch.device:
+    """The device of that name; the fastest one present if none is named."""
+    if name is None:
+        return best_device()
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+        raise InvalidSetting(
+            f"Expected a device that this machine has (cpu, cuda, mps), found {str(name)!r}: leave it out to "
+            f"take {best_device().type}."
+        ) from error
+    return device
+
+
 def check_encoder(name: str) -> None:
     """Raise the error that loading would end with, as far as it can be seen without loading weights."""
     if name in ENCODERS:
@@ -104,7 +119,7 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
         fresh = Encoder(_load_pretrained(name, source)[1], tokenizer, readout, name=name)
         return fresh.state_dict()
 
-    place = torch.device(device) if device is not None else best_device()
+    place = chosen_device(device)
     if place.type == "cpu":
         # With short texts plain attention trains about a tenth faster than the fused kernel on a CPU.
         backbone.set_attn_implementation("eager")
