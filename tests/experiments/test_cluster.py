@@ -242,7 +242,7 @@ def test_a_cluster_with_another_torch_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_a_grid_on_a_local_cluster_without_a_word(workshop, tmp_path):
+def test_a_killed_worker_and_ctrl_c_bring_up_no_words_of_rays_own(workshop, tmp_path):
     data, encoder = str(workshop / "tickets.csv"), str(workshop / "encoder")
     command = [sys.executable, "-m", "repcl", "bench", "--benchmark", data, "--encoder", encoder]
     command += ["--method", "fea", "--preset", "smoke", "--seeds", "4", "--tasks", "4", "--device", "cpu"]
@@ -254,10 +254,14 @@ def test_ctrl_c_stops_a_grid_on_a_local_cluster_without_a_word(workshop, tmp_pat
         text=True,
         start_new_session=True,
     ) as process:
-        first = process.stdout.readline()
+        lines = [process.stdout.readline()]
+        os.kill(busy_workers()[0], signal.SIGKILL)
+        while not any("its worker was lost" in line for line in lines[:-1]):
+            lines.append(process.stdout.readline())
+            assert lines[-1]
         os.killpg(process.pid, signal.SIGINT)  # what a terminal does
-        rest = process.stdout.read()
-    assert "task 1 of 4 learned" in first
+        lines += process.stdout.readlines()
     assert process.returncode == 130
-    assert [line for line in rest.splitlines() if line and " learned, accuracy " not in line] == []
+    assert sum("its worker was lost" in line for line in lines) == 1
+    assert all("learned, accuracy" in line or "its worker was lost" in line for line in lines)
     assert not (tmp_path / "out/.driver").exists()
