@@ -248,7 +248,6 @@ def test_a_killed_worker_and_ctrl_c_bring_up_no_words_of_rays_own(workshop, tmp_
     command += ["--method", "fea", "--preset", "smoke", "--seeds", "4", "--tasks", "4", "--device", "cpu"]
     with subprocess.Popen(
         [*command, "--ray", "local", "--out", str(tmp_path / "out")],
-        env={**os.environ, "RAY_worker_niceness": "0"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

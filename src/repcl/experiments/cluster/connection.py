@@ -74,7 +74,9 @@ def _import_ray(address: str) -> Any:
     """Ray, which reads its settings from the environment when it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours reports to nobody
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")  # lost workers are ours to tell, in one line each
-    if address != LOCAL:
+    if address == LOCAL:
+        os.environ.setdefault("RAY_worker_niceness", "0")  # runs here are as urgent as they are without Ray
+    else:
         # Where something else than Ray answers, Ray would try for a quarter of an hour.
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")
     try:
