@@ -26,7 +26,9 @@ OWN_ROUND = 5
 def tune(
     benchmark: Annotated[str, typer.Option(help="A benchmark, or the path of a data file.")],
     method: Annotated[str, typer.Option(help="A method, with @variant if wanted.")],
-    out: Annotated[Path, typer.Option(help="Folder for trials; a stopped search goes on from there.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for presets and trials; a stopped search goes on from there.")
+    ] = Path("runs/tune"),
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, the preset's own settings first.")] = 20,
     seeds: Annotated[int, typer.Option(min=1, help="Rounds 5 to 5+N-1; the score is their mean.")] = 1,
     seed: Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")] = None,
