@@ -55,6 +55,7 @@ def test_a_reported_round_is_searched_with_a_warning(repcl, data_file, encoder_f
         (("--set", "batchsize=3"), "No setting 'batchsize'. Did you mean 'batch_size'?"),
         (("--set", "batch_size=0"), "batch_size = 0"),
         (("--space", "nowhere.toml"), "There is no file nowhere.toml"),
+        (("--ray", "nowhere"), "--ray takes local, auto, HOST:PORT"),
         (("--preset", "cpuu"), "No preset 'cpuu'. Did you mean 'cpu'?"),
     ],
 )
@@ -87,6 +88,18 @@ def test_without_optuna_the_extra_is_named(repcl, data_file, encoder_folder, tmp
 
 def table(output: str) -> list[str]:
     return re.findall(r"^│.*$", output, flags=re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_a_search_on_a_ray_cluster_finds_what_one_here_finds(repcl, data_file, encoder_folder, tmp_path):
+    pytest.importorskip("ray")
+    here = repcl(*words(data_file, encoder_folder, tmp_path / "here", "--trials", 2, "--workers", 2))
+    there = repcl(
+        *words(data_file, encoder_folder, tmp_path / "there", "--trials", 2, "--workers", 2, "--ray", "local")
+    )
+    assert there.code == 0, there.err
+    assert len(table(there.out)) == 2
+    assert table(there.out) == table(here.out)
 
 
 @pytest.mark.slow

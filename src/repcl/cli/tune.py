@@ -4,19 +4,24 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from repcl.cli.bench import RayOption
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import make_console, print_table
 from repcl.experiments import load_preset, parse_overrides
+from repcl.experiments.cluster.connection import check_reachable
+from repcl.experiments.cluster.grid import run_on_ray
+from repcl.experiments.grid import run_grid
 from repcl.experiments.plan import split_variant
 from repcl.experiments.search_outcome import percent, verdict, write_preset
 from repcl.experiments.trials import Trial, TrialStore
-from repcl.experiments.tuning import Search, best_trial, plan_search, run_search, trial_title
+from repcl.experiments.tuning import Engine, Search, best_trial, plan_search, run_search, trial_title
 from repcl.model import check_encoder
 
 REPORTED = range(5)  # rounds whose test texts give the reported numbers
@@ -54,9 +59,12 @@ def tune(
     data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    ray: RayOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
 ) -> None:
     """Search settings on the first three tasks, scored on held-out training texts, and write a preset."""
+    if ray is not None:
+        check_reachable(ray)
     chosen = load_preset(preset)
     name = split_variant(method)[0]
     stream_options: dict[str, Any] = {
@@ -92,12 +100,15 @@ def tune(
     at_a_time = workers or os.cpu_count() or 1
     group = -(-at_a_time // len(rounds))
     with TrialStore(search.folder, search.identity, search.space, group=group, fresh=fresh) as store:
-        finished = _watched(search, store, trials, at_a_time, console)
+        engine: Engine = run_grid if ray is None else partial(run_on_ray, address=ray)
+        finished = _watched(search, store, trials, engine, at_a_time, console)
     _show(search, finished, console)
     console.print(f"Preset: {write_preset(search, finished, command)}", highlight=False, soft_wrap=True)
 
 
-def _watched(search: Search, store: TrialStore, trials: int, workers: int, console: Console) -> list[Trial]:
+def _watched(
+    search: Search, store: TrialStore, trials: int, engine: Engine, workers: int, console: Console
+) -> list[Trial]:
     """Make the trials with a live overview."""
     waiting = range(len(store.trials()), trials)
     titles = [trial_title(number, each) for number in waiting for each in search.rounds]
@@ -107,6 +118,7 @@ def _watched(search: Search, store: TrialStore, trials: int, workers: int, conso
             store,
             trials=trials,
             workers=workers,
+            engine=engine,
             listener=lambda request, event: progress.hear(titles.index(request.title), event),
         )
 

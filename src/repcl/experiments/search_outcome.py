@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from repcl.experiments.plan import plan_run, split_variant
+from repcl.experiments.plan import split_variant
 from repcl.experiments.presets import PRESETS
 from repcl.experiments.result import write_whole
 from repcl.experiments.trials import Trial
@@ -39,7 +40,8 @@ def preset_text(search: Search, trials: Sequence[Trial], command: str) -> str:
     """The file: other methods are as in the preset that the search began with."""
     name, _ = split_variant(search.method)
     # without the variant's own changes, which `--method NAME@VARIANT` makes again
-    plan = plan_run(name, search.requests(0, {})[0].load_stream(), **search.chosen)
+    request = replace(search.requests(0, {})[0], method=name)
+    plan = request.plan(request.load_stream())
     settings = {**plan.settings, **best_trial(trials).settings}
     lines = [f"{key} = {toml_value(value)}" for key, value in settings.items() if value is not None]
     base = plan.preset if plan.preset in PRESETS else str(Path(plan.preset).resolve())

@@ -11,12 +11,10 @@ from repcl.data import TaskStream
 from repcl.errors import RepclError
 from repcl.experiments.first_tasks import search_stream
 from repcl.experiments.grid import Event, Failure, Listener, RunRequest, run_grid
-from repcl.experiments.plan import RunPlan, plan_run, split_variant, variant_settings
+from repcl.experiments.plan import RunPlan, split_variant, variant_settings
 from repcl.experiments.result import Result
 from repcl.experiments.search_space import Space, fit_space, load_space
 from repcl.experiments.trials import Trial, TrialStore, draw_settings
-
-PLANNING = ("encoder", "preset", "settings")
 
 
 class SearchFailed(RepclError):
@@ -88,11 +86,6 @@ class Search:
         return [plan.seed for plan in self.plans]
 
     @property
-    def chosen(self) -> dict[str, Any]:
-        """The options that decide a run's settings."""
-        return {key: self.options[key] for key in PLANNING}
-
-    @property
     def start(self) -> dict[str, Any]:
         """The preset's own values of what is searched."""
         return {key: self.plans[0].settings[key] for key in self.space}
@@ -135,8 +128,7 @@ def plan_search(
     name, variant = split_variant(method)
     requests = [TrialRequest(method, stream, options) for stream in streams]
     loaded = [request.load_stream() for request in requests]
-    chosen = {key: options[key] for key in PLANNING}
-    plans = [plan_run(method, stream, **chosen) for stream in loaded]
+    plans = [request.plan(stream) for request, stream in zip(requests, loaded, strict=True)]
     fixed = {*variant_settings(name, variant), *options["settings"]}
     return Search(
         method=method,
