@@ -163,11 +163,16 @@ def test_expected_time_counts_training_memory_update_replay_and_evaluation():
     assert expected_seconds(plan, plan, stream, 0.1) == pytest.approx(0.1 * expected)
 
 
-def test_without_replay_only_training_and_evaluation_count():
+def test_another_method_is_expected_to_take_its_part_of_feas_time():
     stream = TaskStream("one", "sentence", (Task(("a",), [Example("t", "a")] * 12, [Example("x", "a")] * 3),))
-    fea = plan_run("fea", stream, settings={"initial_epochs": 2, "replay_epochs": 3})
-    plan = plan_run("sequential", stream)
-    assert expected_seconds(plan, fea, stream, 1.0) == pytest.approx(12 * (2 + 1 / 3) + 1)
+    fea = plan_run("fea", stream, settings={"initial_epochs": 2, "replay_epochs": 3, "memory_per_class": 5})
+    sequential = plan_run("sequential", stream)
+    # FEA: 12 texts × (2 epochs + 1/3), 5 exemplars × 3, 3 tests / 3
+    expected = 12 * (2 + 1 / 3) + 15 + 1
+    assert expected_seconds(fea, fea, stream, 1.0) == pytest.approx(expected)
+    assert expected_seconds(sequential, fea, stream, 1.0) == pytest.approx(
+        relative_cost("sequential") * expected
+    )
 
 
 def test_a_step_is_measured_with_the_encoder_itself(tmp_path):

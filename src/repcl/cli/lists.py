@@ -37,7 +37,7 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
         ]
         columns = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
         print_table(console, "Methods", columns, rows)
-        console.print("cost: of a whole run on demo, preset cpu, relative to FEA (benchmarks/method_cost.py)")
+        console.print("cost: of a run on the first tasks of demo relative to FEA (benchmarks/method_cost.py)")
     elif what is Thing.benchmarks:
         rows = [
             [name, benchmark.kind, str(benchmark.tasks), benchmark.licence]
