@@ -9,6 +9,22 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from repcl.cli.options import (
+    ClassesPerTaskOption,
+    ClassOrderOption,
+    DataDirOption,
+    DeviceOption,
+    EncoderOption,
+    FreshOption,
+    LabelColumnOption,
+    MaxTrainOption,
+    ProtocolOption,
+    RayOption,
+    TasksOption,
+    TestFileOption,
+    TextColumnOption,
+    WorkersOption,
+)
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import make_console, print_results
 from repcl.errors import InvalidSetting
@@ -23,11 +39,6 @@ from repcl.experiments.tracking import check_trackers
 from repcl.methods.build import method_class
 from repcl.model import check_encoder, processes
 
-RayOption = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: HOST:PORT, ray://HOST:PORT, auto or local."),
-]
-
 
 def bench(
     benchmark: Annotated[
@@ -37,26 +48,24 @@ def bench(
     out: Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")],
     seeds: Annotated[int, typer.Option(min=1, help="Rounds 0 to N-1.")] = 1,
     seed: Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")] = None,
+    encoder: EncoderOption = None,
     preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")] = "cpu",
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="KEY=VALUE or METHOD.KEY=VALUE.")
     ] = None,
     memory_per_class: Annotated[int | None, typer.Option(help="Exemplars kept of each class.")] = None,
-    tasks: Annotated[int | None, typer.Option(help="Number of tasks.")] = None,
-    classes_per_task: Annotated[int | None, typer.Option(help="Classes in each task.")] = None,
-    class_order: Annotated[Path | None, typer.Option(help="File with the order of classes.")] = None,
-    max_train_per_class: Annotated[int | None, typer.Option(help="Training texts of a class.")] = None,
+    tasks: TasksOption = None,
+    classes_per_task: ClassesPerTaskOption = None,
+    class_order: ClassOrderOption = None,
+    max_train_per_class: MaxTrainOption = None,
     max_test_per_class: Annotated[int | None, typer.Option(help="Test texts of a class.")] = None,
-    test_file: Annotated[Path | None, typer.Option(help="Test part of your own data file.")] = None,
-    text_column: Annotated[str, typer.Option(help="Column with the texts of your own file.")] = "text",
-    label_column: Annotated[str, typer.Option(help="Column with the labels of your own file.")] = "label",
-    protocol: Annotated[
-        str, typer.Option(help="code or paper: which to follow where a paper and its code differ.")
-    ] = "code",
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    test_file: TestFileOption = None,
+    text_column: TextColumnOption = "text",
+    label_column: LabelColumnOption = "label",
+    protocol: ProtocolOption = "code",
+    data_dir: DataDirOption = None,
+    device: DeviceOption = None,
+    workers: WorkersOption = None,
     ray: RayOption = None,
     accumulation_steps: Annotated[
         int | None, typer.Option(min=1, help="Parts in which a batch is encoded, where memory is short.")
@@ -67,7 +76,7 @@ def bench(
     report_to: Annotated[
         list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    fresh: FreshOption = False,
 ) -> None:
     """Compare methods: learn benchmarks task by task and measure what is remembered."""
     chosen, at_a_time = load_preset(preset), runs_at_a_time(workers, device, ray)

@@ -11,7 +11,15 @@ from rich.console import Console
 
 from repcl.benchmarks import BENCHMARKS, load_benchmark
 from repcl.cli.analyze import analyse
-from repcl.cli.bench import RayOption, checked_requests, finish, run_requests
+from repcl.cli.bench import checked_requests, finish, run_requests
+from repcl.cli.options import (
+    DataDirOption,
+    DeviceOption,
+    EncoderOption,
+    FreshOption,
+    RayOption,
+    WorkersOption,
+)
 from repcl.cli.tables import make_console
 from repcl.errors import InvalidSetting, MissingData
 from repcl.experiments import Preset, Result, load_preset, plan_run
@@ -40,15 +48,15 @@ def reproduce(
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Rounds 0 to N-1; default: the recipe's.")] = None,
     preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")] = "cpu",
-    encoder: Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    encoder: EncoderOption = None,
+    data_dir: DataDirOption = None,
+    device: DeviceOption = None,
+    workers: WorkersOption = None,
     ray: RayOption = None,
     report_to: Annotated[
         list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    fresh: FreshOption = False,
 ) -> None:
     """Make a table of the paper: our values beside the paper's, in OUT/report.html."""
     console, here = make_console(), runs_at_a_time(workers, device, ray)

@@ -11,7 +11,22 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from repcl.cli.bench import RayOption
+from repcl.cli.options import (
+    ClassesPerTaskOption,
+    ClassOrderOption,
+    DataDirOption,
+    DeviceOption,
+    EncoderOption,
+    FreshOption,
+    LabelColumnOption,
+    MaxTrainOption,
+    ProtocolOption,
+    RayOption,
+    TasksOption,
+    TestFileOption,
+    TextColumnOption,
+    WorkersOption,
+)
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import make_console, print_table
 from repcl.experiments import load_preset, parse_overrides
@@ -40,27 +55,25 @@ def tune(
     space: Annotated[
         Path | None, typer.Option(help="TOML file that says which settings to search, and where.")
     ] = None,
-    encoder: Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")] = None,
+    encoder: EncoderOption = None,
     preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file: where to start.")] = "cpu",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting that keeps this value. Repeatable."),
     ] = None,
-    tasks: Annotated[int | None, typer.Option(help="Number of tasks.")] = None,
-    classes_per_task: Annotated[int | None, typer.Option(help="Classes in each task.")] = None,
-    class_order: Annotated[Path | None, typer.Option(help="File with the order of classes.")] = None,
-    max_train_per_class: Annotated[int | None, typer.Option(help="Training texts of a class.")] = None,
-    test_file: Annotated[Path | None, typer.Option(help="Test part of your own data file.")] = None,
-    text_column: Annotated[str, typer.Option(help="Column with the texts of your own file.")] = "text",
-    label_column: Annotated[str, typer.Option(help="Column with the labels of your own file.")] = "label",
-    protocol: Annotated[
-        str, typer.Option(help="code or paper: which to follow where a paper and its code differ.")
-    ] = "code",
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    tasks: TasksOption = None,
+    classes_per_task: ClassesPerTaskOption = None,
+    class_order: ClassOrderOption = None,
+    max_train_per_class: MaxTrainOption = None,
+    test_file: TestFileOption = None,
+    text_column: TextColumnOption = "text",
+    label_column: LabelColumnOption = "label",
+    protocol: ProtocolOption = "code",
+    data_dir: DataDirOption = None,
+    device: DeviceOption = None,
+    workers: WorkersOption = None,
     ray: RayOption = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    fresh: FreshOption = False,
 ) -> None:
     """Search settings on the first three tasks, scored on held-out training texts, and write a preset."""
     if ray is not None:

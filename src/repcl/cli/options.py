@@ -1,0 +1,26 @@
+"""Options that several commands take, said once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TasksOption = Annotated[int | None, typer.Option(help="Number of tasks.")]
+ClassesPerTaskOption = Annotated[int | None, typer.Option(help="Classes in each task.")]
+ClassOrderOption = Annotated[Path | None, typer.Option(help="File with the order of classes.")]
+MaxTrainOption = Annotated[int | None, typer.Option(help="Training texts of a class.")]
+TestFileOption = Annotated[Path | None, typer.Option(help="Test part of your own data file.")]
+TextColumnOption = Annotated[str, typer.Option(help="Column with the texts of your own file.")]
+LabelColumnOption = Annotated[str, typer.Option(help="Column with the labels of your own file.")]
+ProtocolOption = Annotated[
+    str, typer.Option(help="code or paper: which to follow where a paper and its code differ.")
+]
+DataDirOption = Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")]
+DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")]
+WorkersOption = Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")]
+RayOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: HOST:PORT, ray://HOST:PORT, auto or local."),
+]
+EncoderOption = Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")]
