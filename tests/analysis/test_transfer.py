@@ -73,6 +73,11 @@ def test_a_task_of_one_class_cannot_be_probed():
     assert probe_accuracy(rows, np.zeros(3), rows, np.zeros(3), shots=1) is None
 
 
+def test_one_text_of_each_of_many_classes_is_probed_without_a_warning():
+    rows, labels = np.eye(30, dtype=np.float32), np.arange(30)  # warnings are errors in this suite
+    assert probe_accuracy(rows, labels, rows, labels, shots=1) == 1
+
+
 def test_a_class_with_few_probe_texts_is_probed_with_what_it_has():
     rows = np.array([[1, 0], [1, 0.1], [1, 0.2], [0, 1]], dtype=np.float32)
     labels = np.array([0, 0, 0, 1])

@@ -15,6 +15,8 @@ from repcl.experiments.analyses import estimator_of
 from repcl.experiments.paper import load_paper
 from repcl.experiments.presets import load_preset
 from repcl.experiments.recipes import RECIPES
+from repcl.experiments.reporting.information_cells import analysed_rows
+from repcl.experiments.reporting.information_tables import first_task_table
 from repcl.experiments.reporting.runs import load_runs
 from repcl.experiments.run_analysis import ANALYSIS, Representations, RunAnalysis, read_analysis
 from tests.experiments.made_up import invent_predictions, write_run
@@ -136,6 +138,26 @@ def test_the_table_of_representations_has_the_papers_accuracy_and_figures(tmp_pa
         "fewrel-fitting-inputs",
         "fewrel-spectra",
     ]
+
+
+def test_the_table_of_the_first_task_joins_both_tables_of_the_paper(tmp_path):
+    write(tmp_path, "fea", analysed(2.0, 1.0))
+    write(tmp_path, "repcl", analysed(1.9, 1.0))
+    write(tmp_path, "crl", analysed(2.1, 1.1))
+    [runs] = load_runs(tmp_path)
+    table = first_task_table(runs, analysed_rows(runs), load_paper())
+    # method, rounds, I(X1;Z1) by two bounds and the paper's, I(Z1;Z1+) likewise, effective rank
+    assert cells(table, "crl") == ["crl", "1", "2.10", "2.30", "2.12", "1.10", "1.30", "–", "1.8"]
+    assert cells(table, "repcl") == ["repcl", "1", "1.90", "2.10", "2.41", "1.00", "1.20", "2.01", "1.8"]
+    assert "Order by I(X1;Z1): crl > fea > repcl; the paper's: repcl > fea > crl." in table.notes
+    assert "Order by I(Z1;Z1+): crl > fea = repcl; the paper's: repcl > fea." in table.notes
+
+
+def test_rows_without_an_analysis_are_left_out_of_the_pages_tables(tmp_path):
+    write(tmp_path, "fea", analysed(2.0, 1.0))
+    write(tmp_path, "repcl", None)
+    [runs] = load_runs(tmp_path)
+    assert analysed_rows(runs) == ["fea"]
 
 
 def test_preset_smoke_estimates_with_one_critic_and_300_steps(tmp_path):

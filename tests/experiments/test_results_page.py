@@ -70,6 +70,18 @@ def test_recipes_can_be_asked_for_on_all_or_some_benchmarks(results):
     assert "demo Acc" not in render_results("{{ recipe main hwu64 }}", results)
 
 
+def test_results_of_a_folder_of_their_own_are_named_by_it(results):
+    write_grid(results / "first-task", {"repcl": 0.9}, benchmark="fewrel")
+    assert render_results("{{ rounds fewrel repcl }}", results) == "0"
+    assert render_results("{{ first-task/rounds fewrel repcl }}", results) == "2"
+    assert render_results("{{ first-task/rounds hwu64 repcl }}", results) == "0"
+
+
+def test_the_table_of_the_first_task_is_only_made_of_analysed_runs(results):
+    assert render_results("{{ information }}", results) == NOTHING_YET
+    assert render_results("{{ first_task }}", results) == NOTHING_YET
+
+
 def test_without_results_the_page_says_so(tmp_path):
     for name in ("results", "overview", "recipe main", "versions", "tasks hwu64"):
         assert render_results(f"{{{{ {name} }}}}", tmp_path) == NOTHING_YET

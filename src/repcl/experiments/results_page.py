@@ -3,12 +3,14 @@
     python -m repcl.experiments.results_page results docs/results.md
 
 The words come from `docs/results.template.md`, where `{{ results hwu64 }}` stands for a table, and
-`{{ accuracy hwu64 repcl }}` for a number within a sentence; `PLACEHOLDERS` lists all.
+`{{ accuracy hwu64 repcl }}` for a number within a sentence; `PLACEHOLDERS` lists all. Results of a folder of
+their own, which no other table may mix with, are named by it: `{{ first-task/first_task fewrel }}`.
 """
 
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from repcl.errors import InvalidSetting, MissingData, UnknownName
@@ -18,6 +20,8 @@ from repcl.experiments.recipes import find_recipe
 from repcl.experiments.reporting.bounds import bounds_table
 from repcl.experiments.reporting.costs import costs_table
 from repcl.experiments.reporting.formats import to_markdown
+from repcl.experiments.reporting.information_cells import analysed_rows
+from repcl.experiments.reporting.information_tables import bias_tables, first_task_table
 from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns, load_runs, row_names
 from repcl.experiments.reporting.scores import (
     final_accuracy,
@@ -39,13 +43,17 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 
 def render_results(template: str, results: Path) -> str:
     """Fill every placeholder of a template from the result files below a folder."""
-    benchmarks = load_runs(results)
+
+    @cache
+    def runs_of(folder: str) -> Benchmarks:
+        return load_runs(results / folder)
 
     def fill(found: re.Match[str]) -> str:
-        name, *words = found[1].split()
+        place, *words = found[1].split()
+        folder, _, name = place.rpartition("/")
         if name not in PLACEHOLDERS:
             raise UnknownName("placeholder", name, PLACEHOLDERS)
-        return PLACEHOLDERS[name](benchmarks, words).strip()
+        return PLACEHOLDERS[name](runs_of(folder), words).strip()
 
     return _PLACEHOLDER.sub(fill, template)
 
@@ -77,6 +85,11 @@ def _significance(runs: BenchmarkRuns, _: Benchmarks) -> Table | None:
     return significance_table(runs, choose_reference(runs))
 
 
+def _first_task(runs: BenchmarkRuns, _: Benchmarks) -> Table | None:
+    rows = analysed_rows(runs)
+    return first_task_table(runs, rows, load_paper()) if rows else None
+
+
 def _overview(benchmarks: Benchmarks, _: Sequence[str]) -> str:
     return _markdown([overview_table(benchmarks, row_names(benchmarks))] if benchmarks else [])
 
@@ -87,6 +100,13 @@ def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     chosen = [runs for runs in benchmarks if not words[1:] or runs.name in words[1:]]
     run = [runs for runs in chosen if any(runs.find(row) for row in recipe.methods)]
     return _markdown(recipe.make_tables(run, recipe.methods, load_paper()) if run else [])
+
+
+def _information(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """What is known about inputs and classes, and transfer: every analysed row, not only the paper's."""
+    chosen = [runs for runs in benchmarks if (not words or runs.name in words) and analysed_rows(runs)]
+    made = (bias_tables([runs], analysed_rows(runs), load_paper()) for runs in chosen)
+    return _markdown([table for tables in made for table in tables])
 
 
 def _versions(benchmarks: Benchmarks, _: Sequence[str]) -> str:
@@ -138,6 +158,8 @@ PLACEHOLDERS: Mapping[str, Answer] = {
     "costs": _of_each(lambda runs, _: costs_table(runs)),
     "origin": _of_each(lambda runs, _: origin_table(runs)),
     "recipe": _recipe,
+    "information": _information,
+    "first_task": _of_each(_first_task),
     "versions": _versions,
     "accuracy": _accuracy,
     "forgetting": _forgetting,

@@ -1,6 +1,7 @@
 """What the tables of mutual information are made of: values over rounds, ceilings, reasons for gaps."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.evaluation import Summary, summarise
@@ -72,22 +73,27 @@ def _ceilings(found: Sequence[MutualInformation]) -> str:
     return about if classes is None else f"at most ln of the classes, {classes:.2f}; {about}"
 
 
-def order_note(runs: BenchmarkRuns, rows: Sequence[str], printed: Mapping[str, float]) -> str:
-    """Our order of rows by I(Z;Y), beside the paper's where it has them."""
+def order_note(
+    runs: BenchmarkRuns, rows: Sequence[str], title: str, quantity: Quantity, printed: Mapping[str, float]
+) -> str:
+    """Our order of rows by a quantity, beside the paper's where it has them."""
     ours = {}
     for name in rows:
-        values = [value for one in known_rounds(runs, name) if (value := one.classes.value) is not None]
+        values = [value for one in known_rounds(runs, name) if (value := quantity(one).value) is not None]
         if values:
             ours[name] = summarise(values).mean
     if len(ours) < 2:
         return ""
     paper = {name: printed[name] for name in ours if name in printed}
-    beside = f"; the paper's: {_falling(paper)}" if paper else ""
-    return f"Order by I(Z;Y): {_falling(ours)}{beside}."
+    beside = f"; the paper's: {_falling(paper)}" if len(paper) > 1 else ""
+    return f"Order by {title}: {_falling(ours)}{beside}."
 
 
 def _falling(values: Mapping[str, float]) -> str:
-    return " > ".join(sorted(values, key=lambda name: -values[name]))
+    """Names from the highest value to the lowest; equal ones, as printed with two digits, are tied."""
+    ranked = sorted(values, key=lambda name: -values[name])
+    signs = ["=" if f"{values[a]:.2f}" == f"{values[b]:.2f}" else ">" for a, b in pairwise(ranked)]
+    return ranked[0] + "".join(f" {sign} {name}" for sign, name in zip(signs, ranked[1:], strict=True))
 
 
 def known_rounds(runs: BenchmarkRuns, name: str) -> list[Representations]:
@@ -95,6 +101,11 @@ def known_rounds(runs: BenchmarkRuns, name: str) -> list[Representations]:
     method = runs.find(name)
     analyses = [run.analysis for run in method.runs] if method is not None else []
     return [one.representations for one in analyses if one is not None and one.representations is not None]
+
+
+def analysed_rows(runs: BenchmarkRuns) -> list[str]:
+    """The rows with at least one analysed round."""
+    return [method.name for method in runs.methods if known_rounds(runs, method.name)]
 
 
 def about_inputs(known: Representations) -> MutualInformation:

@@ -18,7 +18,7 @@ from repcl.experiments.reporting.information_cells import (
 )
 from repcl.experiments.reporting.runs import BenchmarkRuns
 from repcl.experiments.reporting.scores import accuracy_cell
-from repcl.experiments.reporting.table import Column, Table, number, word
+from repcl.experiments.reporting.table import Column, Table, count, number, word
 from repcl.experiments.reporting.transfer_tables import transfer_tables
 
 READING = (
@@ -54,6 +54,43 @@ def representation_tables(
     ]
 
 
+def first_task_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Table:
+    """What the first task's representations hold, for runs that learned no other task as well."""
+    of_inputs = {
+        row: values[0]
+        for table in (paper.information, paper.representation)
+        for row, values in table.get(runs.name, {}).items()
+    }
+    of_pairs = {row: values[1] for row, values in paper.representation.get(runs.name, {}).items()}
+    columns = [
+        Column("method", is_text=True),
+        Column("rounds"),
+        *information_columns("I(X1;Z1)", has_paper=bool(of_inputs)),
+        *information_columns("I(Z1;Z1+)", has_paper=bool(of_pairs)),
+        Column("effective rank", ("effective rank", "effective rank sd")),
+    ]
+    body = []
+    for name in rows:
+        known = known_rounds(runs, name)
+        ranks = [one.first.effective_rank for one in known]
+        body.append(
+            [
+                word(name),
+                count(len(known)),
+                *information_cells(known, about_inputs, of_inputs.get(name), has_paper=bool(of_inputs)),
+                *information_cells(known, about_same_class, of_pairs.get(name), has_paper=bool(of_pairs)),
+                spread_cell(summarise(ranks) if ranks else None, 1),
+            ]
+        )
+    notes = information_notes(runs, rows, {"I(X1;Z1)": about_inputs, "I(Z1;Z1+)": about_same_class})
+    notes += [
+        order_note(runs, rows, "I(X1;Z1)", about_inputs, of_inputs),
+        order_note(runs, rows, "I(Z1;Z1+)", about_same_class, of_pairs),
+    ]
+    title = f"{runs.name}: information in the representations of the first task, nats"
+    return Table(f"{runs.name}-first-task", title, columns, [body], [note for note in notes if note])
+
+
 def _bias_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Table:
     printed = paper.information.get(runs.name, {})
     columns = [
@@ -78,7 +115,8 @@ def _bias_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Table
         )
     title = f"{runs.name}: information about the inputs after task 1, and about all classes at the end"
     notes = information_notes(runs, rows, {"I(X1;Z1)": about_inputs, "I(Z;Y)": about_classes})
-    notes.append(order_note(runs, rows, {row: values[1] for row, values in printed.items()}))
+    order = {row: values[1] for row, values in printed.items()}
+    notes.append(order_note(runs, rows, "I(Z;Y)", about_classes, order))
     return Table(f"paper-bias-{runs.name}", title, columns, [body], [note for note in notes if note])
 
 

@@ -114,7 +114,7 @@ def mark_notes(methods: Sequence[MethodRuns]) -> list[str]:
     marks = "".join(method.mark for method in methods)
     notes = {
         INCOMPLETE: "incomplete data: the files hold less than the benchmark's protocol asks for.",
-        CAPPED: "capped: texts were left out on purpose, so the numbers only show that everything works.",
+        CAPPED: "capped: texts or tasks were left out on purpose; not comparable with whole runs.",
     }
     return [f"{sign} {note}" for sign, note in notes.items() if sign in marks]
 
