@@ -1,5 +1,6 @@
 """The memory: a few examples of every class seen, within a budget."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 
 from repcl.data import Example
@@ -34,6 +35,12 @@ class ExemplarMemory:
         """How many examples each of `classes` classes may keep."""
         if self.total is None:
             return self.per_class
+        if self.total < classes:
+            warnings.warn(
+                f"Expected memory_total to be at least the number of classes, {classes}, found {self.total}: "
+                "no examples are kept, so old classes will be forgotten.",
+                stacklevel=2,
+            )
         return min(self.per_class, self.total // max(classes, 1))
 
     def of(self, name: str) -> list[Example]:
