@@ -42,6 +42,7 @@ def write_run(
     capped: bool = False,
     statistics_bytes: int = 0,
     settings: dict[str, object] | None = None,
+    preset: str = "cpu",
 ) -> Result:
     """A result with its predictions, laid out as `run_experiment` does."""
     method, _, variant = row.partition("@")
@@ -53,7 +54,7 @@ def write_run(
         benchmark=benchmark,
         encoder=encoder,
         seed=seed,
-        preset="cpu",
+        preset=preset,
         settings=known | (settings or {}),
         fingerprint=f"{benchmark}-{row}-{seed}",
         command=f"repcl bench --benchmark {benchmark} --method {row}",

@@ -145,10 +145,10 @@ def test_results_are_mean_deviation_and_interval_over_rounds(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True], [True, True]), classes=classes, seed=0)
     write_run(tmp_path, "fea", two_tasks([True, True], [True, False]), classes=classes, seed=1)
     row = cells(results_table(only(tmp_path), ["fea"], load_paper()), "fea")
-    # 100 and 75 percent: mean 87.5, sd 25 / √2 = 17.7, half width 12.706 · 17.68 / √2 = 158.8
+    # 100 and 75 percent: mean 87.5, sd 25 / √2 = 17.7, half width 12.706 · 17.68 / √2 = 158.8: cut at 0, 100
     assert row["rounds"] == "2"
     assert row["accuracy"] == "87.5 ± 17.7"
-    assert row["95 % interval"] == "[-71.3, 246.3]"
+    assert row["95 % interval"] == "[0.0, 100.0]"
     # the old task fell from 100 to 100 and from 100 to 50
     assert row["forgetting"] == "25.0 ± 35.4"
     # (100 + 100) / 2 and (100 + 75) / 2
@@ -206,11 +206,25 @@ def test_the_papers_values_stand_beside_ours_with_a_caution_about_the_encoder(tm
     assert any("minilm-l6" in note and "bert-base-uncased" in note for note in table.notes)
 
 
-def test_there_is_no_caution_with_the_papers_encoder_tasks_and_memory(tmp_path):
+@pytest.mark.parametrize(
+    ("preset", "notes"),
+    [
+        ("paper", []),
+        (
+            "cpu",
+            [
+                "Compare ranks and trends, not numbers, with the paper's: here settings are those of preset "
+                "cpu, not of preset paper."
+            ],
+        ),
+    ],
+)
+def test_there_is_no_caution_with_the_papers_encoder_tasks_and_settings(tmp_path, preset, notes):
     classes = class_names(10, 1)
     examples = invent_predictions(classes, seed=0, keeps=0.9)
-    write_run(tmp_path, "fea", examples, classes=classes, benchmark="hwu64", encoder="bert-base-uncased")
-    assert results_table(only(tmp_path), ["fea"], load_paper()).notes == []
+    same = {"benchmark": "hwu64", "encoder": "bert-base-uncased", "preset": preset}
+    write_run(tmp_path, "fea", examples, classes=classes, **same)
+    assert results_table(only(tmp_path), ["fea"], load_paper()).notes == notes
 
 
 def test_other_tasks_and_other_memory_than_the_papers_are_told(tmp_path):
@@ -245,6 +259,24 @@ def test_rounds_with_different_settings_are_pointed_out(tmp_path):
     assert any("different settings" in note and "fea" in note for note in notes)
 
 
+def test_rounds_with_different_numbers_of_tasks_are_pointed_out(tmp_path):
+    for seed, tasks in enumerate((2, 3)):
+        classes = class_names(tasks, 1)
+        write_run(
+            tmp_path, "fea", invent_predictions(classes, seed=seed, keeps=1), classes=classes, seed=seed
+        )
+    notes = results_table(only(tmp_path), ["fea"], load_paper()).notes
+    assert "Rounds run with different settings or data: fea. Their mean means little." in notes
+
+
+def test_equal_rounds_get_a_note_and_no_interval(tmp_path):
+    for seed in (0, 1):
+        write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]], seed=seed)
+    table = results_table(only(tmp_path), ["fea"], load_paper())
+    assert cells(table, "fea")["95 % interval"] == "–"
+    assert any(note.startswith("The same accuracy in every round: fea.") for note in table.notes)
+
+
 def test_the_best_of_a_track_is_marked(tmp_path):
     write_grid(tmp_path, {"repcl": 0.99, "fea": 0.4, "joint": 0.9})
     table = results_table(only(tmp_path), [], load_paper())
@@ -257,7 +289,7 @@ def test_the_best_of_a_track_is_marked(tmp_path):
 def test_paired_tests_agree_with_scipy_and_are_corrected(tmp_path):
     write_grid(tmp_path, {"repcl": 0.98, "fea": 0.8, "sequential": 0.5}, rounds=5, each=3)
     runs = only(tmp_path)
-    table = significance_table(runs, choose_reference(runs))
+    table = significance_table(runs)
     assert table is not None
     values = {method.name: [result.final_accuracy for result in method.results] for method in runs.methods}
     p_values = {name: stats.ttest_rel(values["repcl"], values[name]).pvalue for name in ("fea", "sequential")}
@@ -270,7 +302,7 @@ def test_paired_tests_agree_with_scipy_and_are_corrected(tmp_path):
 def test_two_methods_with_one_round_are_not_tested(tmp_path):
     write_grid(tmp_path, {"repcl": 0.9, "fea": 0.5}, rounds=1)
     runs = only(tmp_path)
-    table = significance_table(runs, choose_reference(runs))
+    table = significance_table(runs)
     assert table is not None
     assert cells(table, "fea")["at 5 %"] == "no test"
 
@@ -283,9 +315,32 @@ def test_the_reference_is_the_wanted_method_else_repcl_else_the_best_fair_one(tm
     assert choose_reference(only(tmp_path / "b")).name == "fea"
 
 
+def test_rounds_in_which_two_methods_learned_different_classes_are_not_compared(tmp_path):
+    two, three = class_names(2, 1), class_names(3, 1)
+    for seed, (ours, theirs) in enumerate([(two, two), (two, two), (two, three)]):
+        for row, classes in (("repcl", ours), ("fea", theirs)):
+            tested = invent_predictions(classes, seed=seed, keeps=0.6)
+            write_run(tmp_path, row, tested, classes=classes, seed=seed)
+    table = significance_table(only(tmp_path))
+    assert table is not None
+    assert cells(table, "fea")["shared rounds"] == "2"
+    assert "Rounds left out for other data, classes, tasks or encoder: 1 of fea." in table.notes
+
+
+def test_a_reference_that_is_the_best_of_the_same_data_or_not_the_wanted_one_is_told(tmp_path):
+    write_grid(tmp_path, {"sequential": 0.2, "fea": 0.9})
+    table = significance_table(only(tmp_path), "emar")
+    assert table is not None
+    assert table.notes[0] == "emar was not run here: compared with fea instead."
+    assert table.notes[1].startswith("fea was chosen because it is the best here")
+    chosen = significance_table(only(tmp_path), "fea")
+    assert chosen is not None
+    assert not any("chosen" in note or "not run" in note for note in chosen.notes)
+
+
 def test_a_single_method_has_no_table_of_tests(tmp_path):
     write_grid(tmp_path, {"fea": 0.9})
-    assert significance_table(only(tmp_path), choose_reference(only(tmp_path))) is None
+    assert significance_table(only(tmp_path)) is None
 
 
 # ---- classes and settings ---------------------------------------------------------------------------
@@ -297,6 +352,16 @@ def test_forgotten_classes_show_the_drop_and_the_commonest_mistake(tmp_path):
     assert table is not None
     (row,) = table.rows
     assert [cell.text for cell in row] == ["old", "50.0", "50.0", "1", "new (50\u00a0%)"]
+
+
+def test_forgotten_classes_are_judged_by_the_rounds_in_which_they_were_not_learned_last(tmp_path):
+    write_run(tmp_path, "fea", two_tasks([True, False]), classes=[["old"], ["new"]])
+    last = [TestedExample("a0", 1, "old", ("old",)), TestedExample("b0", 0, "new", ("new", "new"))]
+    write_run(tmp_path, "fea", last, classes=[["new"], ["old"]], seed=1)
+    table = forgotten_table("demo", only(tmp_path).methods[0])
+    assert table is not None
+    # lost all in round 0; right in round 1, where it was learned last and could not be forgotten
+    assert [cell.text for cell in table.rows[0]] == ["old", "100.0", "0.0", "1", "new (100\u00a0%)"]
 
 
 def test_without_predictions_no_classes_are_listed(tmp_path):

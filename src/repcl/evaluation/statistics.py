@@ -23,7 +23,11 @@ class Summary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mean difference between two methods over the rounds both ran, with two-sided p values."""
+    """Mean difference between two methods over the rounds both ran, with two-sided p values.
+
+    There is no p value where no test is possible: with one round, or with the same difference in every round,
+    which is what copies of one measurement give.
+    """
 
     difference: float | None
     t_p: float | None
@@ -52,6 +56,9 @@ def paired_comparison(ours: Mapping[int, float], theirs: Mapping[int, float]) ->
     if rounds < 2:
         note = f"No test: two rounds of both methods are needed, found {rounds}."
         return Comparison(fmean(differences) if differences else None, None, None, rounds, note)
+    if differences[0] and len(set(differences)) == 1:
+        note = "No test: the difference is the same in every round, as if one round had been copied."
+        return Comparison(differences[0], None, None, rounds, note)
     note = f"At {rounds} rounds Wilcoxon's p cannot go below {2 / 2**rounds:g}." if rounds < 6 else ""
     return Comparison(fmean(differences), _t_test(differences), _wilcoxon_test(differences), rounds, note)
 
@@ -68,10 +75,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _t_test(differences: Sequence[float]) -> float:
-    """P value of Student's paired test; 0 or 1 where the differences do not vary."""
+    """P value of Student's paired test; 1 where there is no difference at all."""
     mean, sd, rounds = fmean(differences), stdev(differences), len(differences)
     if sd == 0:
-        return 0.0 if mean else 1.0
+        return 1.0
     return float(2 * stats.t.sf(abs(mean) / (sd / sqrt(rounds)), rounds - 1))
 
 

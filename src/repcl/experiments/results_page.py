@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from repcl.errors import InvalidSetting, MissingData, UnknownName
-from repcl.evaluation import paired_comparison
 from repcl.experiments.paper import load_paper
 from repcl.experiments.recipes import find_recipe
 from repcl.experiments.reporting.bounds import bounds_table
@@ -31,7 +30,7 @@ from repcl.experiments.reporting.scores import (
     tasks_table,
 )
 from repcl.experiments.reporting.settings import origin_table, versions_table
-from repcl.experiments.reporting.significance import choose_reference, significance_table
+from repcl.experiments.reporting.significance import compare_methods, significance_table
 from repcl.experiments.reporting.table import Table, mean_and_spread
 from repcl.experiments.result import write_whole
 
@@ -82,7 +81,7 @@ def _results(runs: BenchmarkRuns, benchmarks: Benchmarks) -> Table:
 
 
 def _significance(runs: BenchmarkRuns, _: Benchmarks) -> Table | None:
-    return significance_table(runs, choose_reference(runs))
+    return significance_table(runs)
 
 
 def _first_task(runs: BenchmarkRuns, _: Benchmarks) -> Table | None:
@@ -134,8 +133,8 @@ def _difference(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     first, second = _find(benchmarks, words[:2]), _find(benchmarks, [*words[:1], *words[2:]])
     if first is None or second is None:
         return "–"
-    compared = paired_comparison(first.percents(final_accuracy), second.percents(final_accuracy))
-    return "–" if compared.difference is None else f"{compared.difference:+.1f}"
+    difference = compare_methods(first, second).difference
+    return "–" if difference is None else f"{difference:+.1f}"
 
 
 def _find(benchmarks: Benchmarks, words: Sequence[str]) -> MethodRuns | None:

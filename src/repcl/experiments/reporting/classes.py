@@ -1,7 +1,7 @@
 """The table of the classes that a method forgot most, and what it takes them for."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from repcl.evaluation import TestedExample, class_forgetting
@@ -13,11 +13,13 @@ WORST = 10
 
 def forgotten_table(benchmark: str, method: MethodRuns) -> Table | None:
     """The worst classes, averaged over rounds; None where no predictions or no earlier accuracies exist."""
-    rounds = [run.tested() for run in method.runs]
     drops: dict[str, list[float]] = {}
-    for tested in rounds:
+    guesses: dict[str, Counter[str]] = {}
+    for run in method.runs:
+        tested = run.tested()
         for label, drop in class_forgetting(tested).items():
             drops.setdefault(label, []).append(100 * drop)
+            guesses.setdefault(label, Counter()).update(_last_guesses(label, tested))
     if not drops:
         return None
     worst = sorted(drops, key=lambda label: (-fmean(drops[label]), label))[:WORST]
@@ -32,29 +34,28 @@ def forgotten_table(benchmark: str, method: MethodRuns) -> Table | None:
         f"{benchmark}-{method.name}-classes",
         f"{method.name} on {benchmark}: the classes that lost most, in points",
         columns,
-        [[_row(label, drops[label], rounds) for label in worst]],
+        [[_row(label, drops[label], guesses[label]) for label in worst]],
     )
 
 
-def _row(label: str, drops: Sequence[float], rounds: Iterable[Sequence[TestedExample]]) -> Row:
-    guesses = Counter(_last_guesses(label, rounds))
-    known = sum(guesses.values())
-    accuracy = 100 * guesses.pop(label, 0) / known
-    return [word(label), number(fmean(drops)), number(accuracy), count(len(drops)), _mistake(guesses, known)]
+def _row(label: str, drops: Sequence[float], guesses: Counter[str]) -> Row:
+    known = guesses.total()
+    accuracy = 100 * guesses[label] / known
+    mistakes = {guess: times for guess, times in guesses.items() if guess != label}
+    return [word(label), number(fmean(drops)), number(accuracy), count(len(drops)), _mistake(mistakes, known)]
 
 
-def _last_guesses(label: str, rounds: Iterable[Sequence[TestedExample]]) -> Iterator[str]:
+def _last_guesses(label: str, tested: Sequence[TestedExample]) -> Iterator[str]:
     """What the class's test texts are taken for in the end."""
-    for tested in rounds:
-        for example in tested:
-            guess = example.predicted[-1]
-            if example.label == label and guess is not None:
-                yield guess
+    for example in tested:
+        guess = example.predicted[-1]
+        if example.label == label and guess is not None:
+            yield guess
 
 
-def _mistake(guesses: Counter[str], known: int) -> Cell:
-    if not guesses:
+def _mistake(mistakes: Mapping[str, int], known: int) -> Cell:
+    if not mistakes:
         return missing(2)
-    most, times = min(guesses.items(), key=lambda item: (-item[1], item[0]))
+    most, times = min(mistakes.items(), key=lambda item: (-item[1], item[0]))
     share = 100 * times / known
     return Cell(f"{most} ({share:.0f}\u00a0%)", (most, share))

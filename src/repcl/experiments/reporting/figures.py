@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns
@@ -35,7 +36,7 @@ LOOK: Any = {
     "axes.edgecolor": "#555555",
     "legend.frameon": False,
 }
-CELL = 0.31  # inches
+CELL, LETTER = 0.31, 0.09  # inches
 MOST_TASKS_WITH_NUMBERS = 20
 CLOSE = 15.0  # points
 
@@ -67,12 +68,12 @@ class Drawing:
 
 
 def line_styles(rows: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """A look for every row; the first seventy differ in colour, marker or dashes."""
+    """A look for every row; the first fifty differ in marker or dashes, so also in black and white."""
     return {
         name: {
             "color": COLOURS[place % len(COLOURS)],
             "marker": MARKERS[place % len(MARKERS)],
-            "linestyle": DASHES[place % len(DASHES)],
+            "linestyle": DASHES[(place + place // len(MARKERS)) % len(DASHES)],
         }
         for place, name in enumerate(rows)
     }
@@ -90,7 +91,7 @@ def draw_curves(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) ->
             for method in methods:
                 _draw_curve(axes, method, styles[method.name])
             axes.set_ylabel("accuracy, percent")
-            axes.set_xticks(range(1, runs.tasks + 1))
+            axes.xaxis.set_major_locator(MaxNLocator(MOST_TASKS_WITH_NUMBERS, integer=True, min_n_ticks=1))
             axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_xlabel("tasks learned")
         handles, names = figure.axes[0].get_legend_handles_labels()
@@ -104,7 +105,8 @@ def draw_matrix(benchmark: str, method: MethodRuns) -> Drawing:
     matrix = _mean_matrix(method)
     tasks = len(matrix)
     with look():
-        width, height = CELL * tasks + 0.75, CELL * tasks + 0.85  # inches, with room for words at the sides
+        # inches, with room for words at the sides and for the name above
+        width, height = max(CELL * tasks + 0.75, 0.7 + LETTER * len(method.name)), CELL * tasks + 0.85
         figure = Figure(figsize=(width, height))
         sides = (0.6 / width, 0.5 / height, CELL * tasks / width, CELL * tasks / height)
         axes = figure.add_axes(sides, xlabel="on task", ylabel="after task")

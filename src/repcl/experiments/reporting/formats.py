@@ -21,7 +21,8 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # after the end of a row a bracket would be taken for an option
+    "[": "{[}",  # after the end of a row a bracket or a star would be taken for an option
+    "*": "{*}",
     "]": "{]}",
     "–": "--",
     "±": r"$\pm$",
@@ -106,5 +107,5 @@ def _csv_value(value: Value) -> str:
     if isinstance(value, str):
         return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return repr(float(value)).removesuffix(".0")
     return "" if value is None else str(value)

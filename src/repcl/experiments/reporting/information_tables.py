@@ -27,7 +27,7 @@ READING = (
     "the estimator as much as the model: compare rows with each other, not with other papers. I(Z;Y) cannot "
     "exceed ln of the number of classes, nor can it be below the column Fano, which follows from the "
     "accuracy; an estimate below that under-fits. So do the paper's own values (at most 2.45 for FewRel, "
-    "where its accuracy implies at least 3.3), of which only the order can be compared."
+    "where its accuracy implies at least 3.2), of which only the order can be compared."
 )
 
 

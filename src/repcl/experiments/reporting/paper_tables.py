@@ -77,7 +77,8 @@ def _full_rows(runs: BenchmarkRuns, name: str, tasks: int, paper: Paper) -> list
     """Our row, and below it the paper's if it has one."""
     ours = runs.find(name)
     after = [mean_only(one) for one in ours.accuracies_after_task()] if ours is not None else []
-    body = [[word(name), *_padded(after, tasks), _forgetting_cell(ours)]]
+    shown = Cell(name + (ours.mark if ours is not None else ""), (name,))
+    body = [[shown, *_padded(after, tasks), _forgetting_cell(ours)]]
     if name in paper.full.get(runs.name, {}):
         *printed, forgetting = map(_printed, paper.full[runs.name][name])
         body.append([word(f"{name}, paper"), *_padded(printed, tasks), forgetting])

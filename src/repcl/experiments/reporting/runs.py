@@ -79,9 +79,19 @@ class MethodRuns:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether rounds were run with different settings, so that their mean means little."""
-        made = [(result.settings, result.encoder, result.data.capped) for result in self.results]
+        """Whether rounds were run with different settings or data, so that their mean means little."""
+        made = [(result.settings, _protocol(result)) for result in self.results]
         return any(other != made[0] for other in made)
+
+    def comparable_percents(self, other: "MethodRuns", metric: Metric) -> dict[int, float]:
+        """A metric by round, for the rounds in which the other method learned the same classes alike."""
+        theirs = {result.seed: result for result in other.results}
+        alike = {
+            result.seed
+            for result in self.results
+            if result.seed in theirs and _is_comparable(result, theirs[result.seed])
+        }
+        return {seed: value for seed, value in self.percents(metric).items() if seed in alike}
 
 
 @dataclass(frozen=True)
@@ -146,6 +156,19 @@ def _place(result: Result) -> tuple[int, str, str]:
     order = ["sequential", *load_paper().main["fewrel"]]
     ranks = {name: rank for rank, name in enumerate(order)} | {"joint": len(order) + 1}
     return ranks.get(result.method, len(order)), result.method, result.variant or ""
+
+
+def _protocol(result: Result) -> tuple[object, ...]:
+    """What all rounds must have in common."""
+    data, tasks = result.data, len(result.class_order)
+    return result.encoder, result.precision, tasks, data.classes, data.complete, data.capped
+
+
+def _is_comparable(result: Result, other: Result) -> bool:
+    """Whether two methods learned the same in one round."""
+    same_texts = (result.data.train, result.data.test) == (other.data.train, other.data.test)
+    same_classes = result.class_order == other.class_order
+    return same_texts and same_classes and _protocol(result) == _protocol(other)
 
 
 def _after_task(task: int) -> Metric:

@@ -26,7 +26,7 @@ from repcl.experiments.reporting.table import (
 )
 from repcl.experiments.result import Result
 
-PAPERS_MEMORY = 10
+PAPERS_MEMORY, PAPERS_PRESET = 10, "paper"
 ACCURACY = 3  # the column that the best value is marked in
 
 
@@ -67,6 +67,7 @@ def results_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Tab
         [
             *mark_notes(runs.methods),
             *_mixed_notes(runs),
+            *_constant_notes(runs),
             *(paper_notes(runs, rows, paper) if with_paper else []),
         ],
     )
@@ -128,6 +129,10 @@ def paper_notes(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> list[
         differences.append(f"the encoder is {ours}, the paper's {paper.encoder}")
     if runs.tasks != paper.tasks:
         differences.append(f"there are {runs.tasks} tasks, in the paper {paper.tasks}")
+    if presets := sorted({result.preset for result in runs.results} - {PAPERS_PRESET}):
+        differences.append(
+            f"settings are those of preset {', '.join(presets)}, not of preset {PAPERS_PRESET}"
+        )
     sizes = {result.settings.get("memory_per_class", PAPERS_MEMORY) for result in _plain(runs)}
     if sizes != {PAPERS_MEMORY}:
         kept = ", ".join(map(str, sorted(sizes)))
@@ -189,7 +194,19 @@ def _absent_row(name: str, width: int) -> Row:
 
 def _mixed_notes(runs: BenchmarkRuns) -> list[str]:
     mixed = ", ".join(method.name for method in runs.methods if method.is_mixed)
-    return [f"Rounds run with different settings, so their mean means little: {mixed}."] if mixed else []
+    return [f"Rounds run with different settings or data: {mixed}. Their mean means little."] if mixed else []
+
+
+def _constant_notes(runs: BenchmarkRuns) -> list[str]:
+    """A spread of zero is no precision, where the rounds of a method cannot differ."""
+    summaries = {method.name: method.summary(final_accuracy) for method in runs.methods}
+    constant = ", ".join(name for name, summary in summaries.items() if summary and summary.sd == 0)
+    if not constant:
+        return []
+    return [
+        f"The same accuracy in every round: {constant}. Where neither class order nor split can change it, "
+        "the rounds are one measurement; no interval is given."
+    ]
 
 
 def _padded(cells: list[Cell], length: int) -> list[Cell]:

@@ -16,7 +16,7 @@ from repcl.experiments.reporting.settings import (
     settings_table,
     versions_table,
 )
-from repcl.experiments.reporting.significance import choose_reference, significance_table
+from repcl.experiments.reporting.significance import significance_table
 
 Benchmarks = Sequence[BenchmarkRuns]
 
@@ -26,7 +26,7 @@ def results_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
     explanation = Paragraph(
         "Accuracy is over all test texts of all classes after the last task; the forgetting rate is "
         "how much the old tasks lost since their best moment, on average. Values are mean ± "
-        "standard deviation over rounds (class orders); the 95 % interval (Student's t) shows how "
+        "standard deviation over rounds (class orders or splits); the 95 % interval (Student's t) shows how "
         "far the mean can be trusted. Bold is the highest mean of its track, which says nothing "
         "about chance: see the tests below. A method of the strict track keeps its weights and a few "
         "texts of each class; one of the track with statistics also keeps numbers computed from old "
@@ -44,12 +44,12 @@ def significance_section(benchmarks: Benchmarks, against: str | None) -> Section
     explanation = Paragraph(
         "A difference in points is positive where the chosen method is better. Both tests compare "
         "the same rounds of both methods; Holm's correction keeps the chance of any false alarm in "
-        "a table at 5 %. Rounds differ in class order and, for some benchmarks, in the split, so "
-        "they share texts: take p values as a guide."
+        "a table at 5 %, if that method was chosen beforehand. Rounds differ in class order or split, and "
+        "share texts: take p values as a guide."
     )
 
     def compare(runs: BenchmarkRuns) -> list[Part]:
-        table = significance_table(runs, choose_reference(runs, against))
+        table = significance_table(runs, against)
         return [table] if table is not None else [Paragraph("There is no second method to compare with.")]
 
     return _section("significance", "Are the differences real?", [explanation], benchmarks, compare)

@@ -20,13 +20,13 @@ def choose_reference(runs: BenchmarkRuns, wanted: str | None = None) -> MethodRu
     return max(fair, key=_mean_accuracy)
 
 
-def significance_table(runs: BenchmarkRuns, reference: MethodRuns) -> Table | None:
-    """Paired tests of every other method against the reference; None if there is no other."""
+def significance_table(runs: BenchmarkRuns, wanted: str | None = None) -> Table | None:
+    """Paired tests of every other method against the wanted or usual one; None if there is no other."""
+    reference = choose_reference(runs, wanted)
     others = [method for method in runs.methods if method.name != reference.name]
     if not others:
         return None
-    ours = reference.percents(final_accuracy)
-    compared = [paired_comparison(ours, method.percents(final_accuracy)) for method in others]
+    compared = [compare_methods(reference, method) for method in others]
     t_adjusted = holm([comparison.t_p for comparison in compared])
     wilcoxon_adjusted = holm([comparison.wilcoxon_p for comparison in compared])
     rows = [
@@ -55,7 +55,15 @@ def significance_table(runs: BenchmarkRuns, reference: MethodRuns) -> Table | No
         Column("at 5 %", is_text=True),
     ]
     title = f"{runs.name}: final accuracy of {reference.name} against every other method, over equal rounds"
-    return Table(f"{runs.name}-significance", title, columns, [rows], _notes(compared))
+    notes = [*_reference_notes(reference, wanted), *_notes(compared), *_left_out(reference, others)]
+    return Table(f"{runs.name}-significance", title, columns, [rows], notes)
+
+
+def compare_methods(first: MethodRuns, second: MethodRuns) -> Comparison:
+    """Final accuracy of two methods, over the rounds in which both learned the same."""
+    return paired_comparison(
+        first.comparable_percents(second, final_accuracy), second.comparable_percents(first, final_accuracy)
+    )
 
 
 def _verdict(name: str, comparison: Comparison, adjusted_p: float | None) -> str:
@@ -72,6 +80,31 @@ def _notes(compared: Sequence[Comparison]) -> list[str]:
     if any(comparison.t_p is not None and comparison.note for comparison in compared):
         notes.append("Below 6 rounds Wilcoxon's test cannot reach 5 %: read the t test.")
     return notes
+
+
+def _reference_notes(reference: MethodRuns, wanted: str | None) -> list[str]:
+    """What readers must know about the method that all others are compared with."""
+    notes = []
+    if wanted not in (None, reference.name):
+        notes.append(f"{wanted} was not run here: compared with {reference.name} instead.")
+    if reference.name not in (wanted, DEFAULT_REFERENCE):
+        notes.append(
+            f"{reference.name} was chosen because it is the best here, which makes false alarms likelier "
+            "than 5 %: choose a method beforehand with --against."
+        )
+    return notes
+
+
+def _left_out(reference: MethodRuns, others: Sequence[MethodRuns]) -> list[str]:
+    """Rounds of one number that are not the same round."""
+    seeds = set(reference.percents(final_accuracy))
+    rounds = {
+        method.name: len(seeds & set(method.percents(final_accuracy)))
+        - len(method.comparable_percents(reference, final_accuracy))
+        for method in others
+    }
+    named = ", ".join(f"{number} of {name}" for name, number in rounds.items() if number)
+    return [f"Rounds left out for other data, classes, tasks or encoder: {named}."] if named else []
 
 
 def _mean_accuracy(method: MethodRuns) -> float:

@@ -102,17 +102,18 @@ def mean_only(summary: Summary | None) -> Cell:
 
 
 def interval(summary: Summary | None) -> Cell:
-    """The 95 % interval; its values are both ends."""
-    if summary is None or summary.low is None or summary.high is None:
+    """The 95 % interval of a percentage; its values are both ends. None where rounds are copies of one."""
+    if summary is None or summary.low is None or summary.high is None or not summary.sd:
         return missing(2)
-    return Cell(f"[{summary.low:.1f}, {summary.high:.1f}]", (summary.low, summary.high))
+    low, high = max(summary.low, 0.0), min(summary.high, 100.0)
+    return Cell(f"[{low:.1f}, {high:.1f}]", (low, high))
 
 
 def probability(p: float | None) -> Cell:
     """A p value."""
     if p is None:
         return missing()
-    return Cell("<0.001" if p < 0.001 else f"{p:.3f}", (p,))
+    return Cell("<0.001" if p < 0.001 else f"{p:.4f}" if p < 0.1 else f"{p:.3f}", (p,))
 
 
 def seconds(spent: float | None) -> Cell:
