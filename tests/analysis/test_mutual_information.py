@@ -9,7 +9,7 @@ from torch import Tensor
 
 from repcl.analysis.critic import Critic, new_critic
 from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
-from repcl.analysis.fitting import bound, fit_critic, partners
+from repcl.analysis.fitting import bound, fit_critic, group_bound, independent_pairs
 from repcl.analysis.mutual_information import (
     class_information,
     estimate,
@@ -24,14 +24,14 @@ SMALL = EstimatorSettings(hidden=(32, 32), learning_rate=1e-3, batch_size=128, l
 def fitted_on_fresh_samples(size: int, correlation: float, steps: int) -> float:
     settings, generator = replace(SMALL, steps=steps), torch.Generator().manual_seed(0)
 
-    def draw(rows: int = 128) -> tuple[Tensor, Tensor]:
+    def sample(rows: int) -> Paired:
         left = torch.randn(rows, size, generator=generator)
         noise = torch.randn(rows, size, generator=generator)
-        return left, correlation * left + (1 - correlation**2) ** 0.5 * noise
+        return Paired(left, correlation * left + (1 - correlation**2) ** 0.5 * noise)
 
     critic = new_critic(size, size, settings.hidden, seed=0)
-    fit_critic(critic, draw, settings, generator)
-    return bound(critic, Paired(*draw(20_000)), generator, budget=100_000)
+    fit_critic(critic, lambda: sample(128).draw(128, generator), settings, generator)
+    return bound(critic, sample(20_000), generator, budget=100_000)
 
 
 @pytest.mark.parametrize(("correlation", "truth"), [(0.5, 0.14384), (0.9, 0.83037)])
@@ -130,11 +130,62 @@ def test_representations_that_are_all_the_same_give_zero():
     assert found.value == pytest.approx(0, abs=0.05)
 
 
-def test_a_shifted_partner_is_never_the_row_itself():
+def numbered(rows: int) -> Paired:
+    """Pairs whose halves both say which text they are."""
+    numbers = torch.arange(rows, dtype=torch.float32)[:, None]
+    return Paired(numbers, numbers)
+
+
+def test_an_independent_pair_is_never_a_true_one_unless_drawn_as_the_authors_do():
     generator = torch.Generator().manual_seed(0)
-    assert (partners(9, "shifted", generator) != torch.arange(9)).all()
-    hits = sum(int((partners(100, "drawn", generator) == torch.arange(100)).sum()) for _ in range(200))
+    shifted = independent_pairs(numbered(9).draw(9, generator), "shifted", generator)
+    assert torch.equal(shifted[1], (torch.arange(9) + 1) % 9)
+    hits = 0
+    for _ in range(200):
+        left, right = independent_pairs(numbered(100).draw(100, generator), "drawn", generator)
+        hits += int((left == right).sum())
     assert 0.7 < hits / 200 < 1.3  # one true pair on average
+
+
+def test_an_independent_pair_of_two_texts_is_never_a_text_with_itself():
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(4).repeat_interleave(10)
+    drawn = replace(numbered(40), labels=labels).draw(40, generator)
+    met = [independent_pairs(drawn, "shifted", generator, offset=offset) for offset in range(1, 40)]
+    assert all((drawn.left[left] != drawn.right[right]).all() for left, right in met)
+    # of 40 · 39 combinations each text meets itself once, for as its own partner it was never drawn
+    assert sum(len(left) for left, _ in met) == 40 * 39 - 40
+
+
+class SaysWhetherSame(Critic):
+    """Scores 5 where both halves are the same number, else 0."""
+
+    def halves(self, left, right):
+        return left, right
+
+    def score(self, left_half, right_half):
+        return 5.0 * (left_half == right_half).all(dim=-1).float()
+
+
+def test_a_critic_that_knows_texts_again_learns_nothing_about_classes():
+    labels = torch.arange(4).repeat_interleave(32)
+    pairs, critic = replace(numbered(128), labels=labels), SaysWhetherSame(1, 1, (2,))
+    generator = torch.Generator().manual_seed(0)
+    assert bound(critic, pairs, generator, budget=128 * 127) == 0
+    assert group_bound(critic, pairs, generator) == (pytest.approx(0, abs=1e-6), log(128))
+
+
+def test_classes_too_small_for_pairs_are_left_out_and_counted():
+    rows, labels = torch.randn(210, 3), torch.arange(210) // 2
+    found = pair_information(rows, labels, SMALL)
+    assert found.value is None
+    assert found.note == "too few texts: 0, an estimate needs 200 in classes of at least 20"
+
+
+def test_all_steps_are_made_and_looked_at_whatever_their_number():
+    found = estimate(unrelated(200), replace(SMALL, critics=1, steps=60, patience=None))
+    assert found.steps == [50, 60]
+    assert len(found.curve) == 2
 
 
 def test_a_same_class_partner_is_another_row_of_the_class():
@@ -153,7 +204,7 @@ def test_a_same_class_partner_is_another_row_of_the_class():
 def test_independent_partners_are_of_the_same_class_as_often_as_by_chance():
     labels = torch.arange(8).repeat_interleave(50)
     rows = torch.nn.functional.one_hot(labels).float()
-    _, right = Paired(rows, rows, labels).draw(400, torch.Generator().manual_seed(0))
+    right = Paired(rows, rows, labels).draw(400, torch.Generator().manual_seed(0)).right
     same = sum(int((right * right.roll(shift, dims=0)).sum()) for shift in range(1, 101))
     assert same / (100 * 400) == pytest.approx(49 / 399, abs=0.01)
 

@@ -73,3 +73,8 @@ def test_representations_without_any_spread_have_a_spectrum_too():
     assert flat.effective_rank == 1
     assert flat.participation_ratio == 1
     assert flat.top_share == 0
+
+
+def test_a_single_representation_spreads_in_no_direction():
+    found = spectrum(np.ones((1, 3)), classes=1)
+    assert (found.raw, found.shares, found.top_share) == ([0.0], [0.0], 0.0)

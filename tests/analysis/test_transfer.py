@@ -73,6 +73,13 @@ def test_a_task_of_one_class_cannot_be_probed():
     assert probe_accuracy(rows, np.zeros(3), rows, np.zeros(3), shots=1) is None
 
 
+def test_every_set_of_a_probe_has_as_many_texts_of_every_class():
+    # the only set of 2 + 2 texts: the third text of class 0, which lies among class 1, would spoil a second
+    rows = np.array([[1, 0], [1, 0.1], [0, 1], [0, 1], [0.1, 1], [0.2, 1]], dtype=np.float32)
+    labels = np.array([0, 0, 0, 1, 1, 1])
+    assert probe_accuracy(rows, labels, rows[[0, 3]], labels[[0, 3]], shots=2) == 1
+
+
 def test_one_text_of_each_of_many_classes_is_probed_without_a_warning():
     rows, labels = np.eye(30, dtype=np.float32), np.arange(30)  # warnings are errors in this suite
     assert probe_accuracy(rows, labels, rows, labels, shots=1) == 1

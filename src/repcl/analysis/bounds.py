@@ -1,7 +1,7 @@
 """Lower bounds of mutual information, from what a critic says about true and made-up pairs; in nats."""
 
 from collections.abc import Sequence
-from math import log
+from math import inf, log
 
 import torch
 from torch import Tensor
@@ -44,8 +44,10 @@ def info_nce_bound(scores: Tensor) -> Tensor:
 
     Args:
         scores: (N, N), row i scores the left half i with every right half; its own stands on the diagonal.
+            Minus infinity leaves a pair out, and N of its row is one less.
     """
-    return log(len(scores)) + scores.log_softmax(dim=1).diagonal().mean()
+    considered = (scores > -inf).sum(dim=1, dtype=scores.dtype)
+    return (considered.log() + scores.log_softmax(dim=1).diagonal()).mean()
 
 
 def fano_bound(accuracy: float, sizes: Sequence[int]) -> float:

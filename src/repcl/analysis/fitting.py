@@ -10,24 +10,29 @@ from torch import Tensor
 from repcl.analysis.bounds import corrected_loss, donsker_varadhan, info_nce_bound, moving_log_mean
 from repcl.analysis.critic import Critic
 from repcl.analysis.estimator_settings import EstimatorSettings, Partners
-from repcl.analysis.pairs import Paired
+from repcl.analysis.pairs import Drawn, Paired
 
 GROUP = 128  # texts that InfoNCE tells apart; its bound cannot exceed ln of it
 BUDGET = 10_000  # independent pairs that are scored for a point of a curve
 
-Draw = Callable[[], tuple[Tensor, Tensor]]
+Draw = Callable[[], Drawn]
 
 
-def partners(rows: int, how: Partners, generator: torch.Generator, *, offset: int = 1) -> Tensor:
-    """An independent partner for each of some shuffled rows, (rows,).
+def independent_pairs(
+    drawn: Drawn, how: Partners, generator: torch.Generator, *, offset: int = 1
+) -> tuple[Tensor, Tensor]:
+    """Places of left and right halves that were not drawn together.
 
-    `shifted` takes a following row, never the row itself. `drawn` draws with replacement, as the authors'
-    code does, and hits one true pair on average; a true pair among the independent ones pulls the estimate
+    `shifted` takes a following right half, and leaves out a pair that is a text with itself. `drawn` draws
+    with replacement, as the authors' code does, and hits one such pair on average, which pulls the estimate
     down towards ln n.
     """
+    left = torch.arange(len(drawn))
     if how == "drawn":
-        return torch.randint(rows, (rows,), generator=generator)
-    return (torch.arange(rows) + offset) % rows
+        return left, torch.randint(len(drawn), (len(drawn),), generator=generator)
+    right = (left + offset) % len(drawn)
+    is_other = ~drawn.same_text(left, right)
+    return left[is_other], right[is_other]
 
 
 def fit_critic(
@@ -41,8 +46,10 @@ def fit_critic(
     optimiser = torch.optim.Adam(critic.parameters(), lr=settings.learning_rate, fused=True)
     log_average: Tensor | None = None
     for step in range(1, settings.steps + 1):
-        left, right = critic.halves(*draw())
-        marginal = critic.score(left, right[partners(len(right), settings.partners, generator)])
+        drawn = draw()
+        left, right = critic.halves(drawn.left, drawn.right)
+        ones, others = independent_pairs(drawn, settings.partners, generator)
+        marginal = critic.score(left[ones], right[others])
         log_average = moving_log_mean(log_average, marginal, rate=settings.moving_average)
         loss = corrected_loss(critic.score(left, right), marginal, log_average)
         optimiser.zero_grad()
@@ -75,6 +82,7 @@ class Watch:
     ) -> None:
         self.critic, self.settings, self.generator = critic, settings, generator
         self.trained, self.judged, self.reported = trained, judged, reported
+        self.steps: list[int] = []
         self.curve: list[float] = []
         self.fitted_curve: list[float] = []
         self.best = copy.deepcopy(critic.state_dict())
@@ -82,8 +90,9 @@ class Watch:
 
     def __call__(self, step: int) -> bool:
         """Look, if it is time; whether the fit should end."""
-        if step % self.settings.look_every:
+        if step % self.settings.look_every and step != self.settings.steps:
             return False
+        self.steps.append(step)
         self.fitted_curve.append(self._bound(self.trained))
         height = inf if self.judged is None else self._bound(self.judged)
         if height >= self._height:
@@ -102,23 +111,26 @@ def bound(
     critic: Critic, pairs: Paired, generator: torch.Generator, *, budget: int, how: Partners = "shifted"
 ) -> float:
     """Donsker and Varadhan's bound over all rows; about `budget` independent pairs are scored."""
-    left, right = critic.halves(*pairs.draw(len(pairs), generator))
-    rows = len(left)
-    rounds = min(rows - 1, max(1, budget // rows))
-    marginal = [
-        critic.score(left, right[partners(rows, how, generator, offset=offset)])
-        for offset in range(1, rounds + 1)
-    ]
+    drawn = pairs.draw(len(pairs), generator)
+    left, right = critic.halves(drawn.left, drawn.right)
+    rounds = min(len(drawn) - 1, max(1, budget // len(drawn)))
+    marginal = []
+    for offset in range(1, rounds + 1):
+        ones, others = independent_pairs(drawn, how, generator, offset=offset)
+        marginal.append(critic.score(left[ones], right[others]))
     return float(donsker_varadhan(critic.score(left, right), torch.cat(marginal)))
 
 
 @torch.no_grad()
 def group_bound(critic: Critic, pairs: Paired, generator: torch.Generator) -> tuple[float, float]:
     """InfoNCE's bound of the same critic, over groups of texts, and its ceiling, ln of a group's size."""
-    left, right = critic.halves(*pairs.draw(len(pairs), generator))
-    size = min(GROUP, len(left))
-    bounds = [
-        info_nce_bound(critic.score(left[at : at + size, None], right[None, at : at + size]))
-        for at in range(0, len(left) - size + 1, size)
-    ]
+    drawn = pairs.draw(len(pairs), generator)
+    left, right = critic.halves(drawn.left, drawn.right)
+    size = min(GROUP, len(drawn))
+    bounds = []
+    for start in range(0, len(drawn) - size + 1, size):
+        group = torch.arange(start, start + size)
+        scores = critic.score(left[group, None], right[None, group])
+        is_same = drawn.same_text(group[:, None], group[None, :]).fill_diagonal_(False)
+        bounds.append(info_nce_bound(scores.masked_fill(is_same, -inf)))
     return float(torch.stack(bounds).mean()), log(size)

@@ -1,5 +1,6 @@
 """Mutual information by MINE (Belghazi et al., 2018): fitted on one half of the texts, read off the other."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
@@ -14,6 +15,7 @@ from repcl.analysis.fitting import Watch, bound, fit_critic, group_bound
 from repcl.analysis.pairs import Paired
 
 FEWEST_TEXTS = 200  # so that a half has a hundred
+FEWEST_OF_CLASS = 20  # so that the smallest part, a tenth, still has pairs of one class
 JUDGING_SHARE = 0.2
 BUDGET = 100_000  # independent pairs that are scored for a value
 
@@ -68,9 +70,16 @@ def class_information(
 def pair_information(
     representations: Tensor, labels: Tensor, settings: EstimatorSettings
 ) -> MutualInformation:
-    """I(Z;Z+): what two texts of a class share; at most ln of the number of classes if only the class."""
-    rows = representations.float()
+    """I(Z;Z+): what two texts of a class share; at most ln of the number of classes if only the class.
+
+    Texts of classes too small to have pairs everywhere are left out.
+    """
+    sizes = Counter(labels.tolist())
+    is_used = torch.tensor([sizes[label] >= FEWEST_OF_CLASS for label in labels.tolist()], dtype=torch.bool)
+    rows, labels = representations[is_used].float(), labels[is_used]
     found = estimate(Paired(rows, rows, labels), settings)
+    if found.value is None:
+        return replace(found, note=f"{found.note} in classes of at least {FEWEST_OF_CLASS}")
     return replace(found, class_ceiling=log(len(set(labels.tolist()))))
 
 
@@ -87,7 +96,7 @@ def estimate(pairs: Paired, settings: EstimatorSettings) -> MutualInformation:
         for place, (fitted, reported) in enumerate(_roles(pairs, settings, seed=critic))
     ]
     values = [one.value for one in fits]
-    looks = range(max(len(one.curve) for one in fits))
+    steps = max((one.steps for one in fits), key=len)
     return MutualInformation(
         value=fmean(values),
         spread=stdev(values) if len(values) > 1 else None,
@@ -95,9 +104,9 @@ def estimate(pairs: Paired, settings: EstimatorSettings) -> MutualInformation:
         info_nce_ceiling=fits[0].info_nce_ceiling,
         texts=texts,
         text_ceiling=ceiling,
-        steps=[settings.look_every * (look + 1) for look in looks],
-        curve=[fmean(_held(one.curve, look) for one in fits) for look in looks],
-        fitted_curve=[fmean(_held(one.fitted_curve, look) for one in fits) for look in looks],
+        steps=steps,
+        curve=[fmean(_held(one.curve, look) for one in fits) for look in range(len(steps))],
+        fitted_curve=[fmean(_held(one.fitted_curve, look) for one in fits) for look in range(len(steps))],
     )
 
 
@@ -106,6 +115,7 @@ class _Fit:
     value: float
     info_nce: float
     info_nce_ceiling: float
+    steps: Sequence[int]
     curve: Sequence[float]
     fitted_curve: Sequence[float]
 
@@ -132,7 +142,7 @@ def _fit(fitted: Paired, reported: Paired, settings: EstimatorSettings, *, seed:
     fit_critic(critic, lambda: trained.draw(settings.batch_size, generator), settings, generator, watch)
     critic.load_state_dict(watch.best)
     value = bound(critic, reported, looking, budget=BUDGET, how=settings.partners)
-    return _Fit(value, *group_bound(critic, reported, looking), watch.curve, watch.fitted_curve)
+    return _Fit(value, *group_bound(critic, reported, looking), watch.steps, watch.curve, watch.fitted_curve)
 
 
 def _held(curve: Sequence[float], look: int) -> float:

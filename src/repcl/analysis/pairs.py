@@ -7,6 +7,30 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """True pairs, and which texts their halves are of; only those of one class have two texts each.
+
+    Attributes:
+        left: (pairs, size).
+        right: (pairs, size).
+        left_texts: (pairs,) numbers of texts.
+        right_texts: (pairs,) the same numbering.
+    """
+
+    left: Tensor
+    right: Tensor
+    left_texts: Tensor
+    right_texts: Tensor
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def same_text(self, left: Tensor, right: Tensor) -> Tensor:
+        """Whether the left halves at some places and the right halves at others are of one text."""
+        return self.left_texts[left] == self.right_texts[right]
+
+
+@dataclass(frozen=True)
 class Paired:
     """Rows of two variables.
 
@@ -35,14 +59,14 @@ class Paired:
         place = round(share * len(self))
         return self.take(shuffled[:place]), self.take(shuffled[place:])
 
-    def draw(self, rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """True pairs in random order: at most `rows` left and as many right halves."""
+    def draw(self, rows: int, generator: torch.Generator) -> Drawn:
+        """At most so many true pairs, in random order."""
+        left = right = torch.arange(len(self))
         if self.labels is not None:
             left, right = same_class(self.labels, generator)
-            chosen = torch.randperm(len(left), generator=generator)[:rows]
-            return self.left[left[chosen]], self.right[right[chosen]]
-        chosen = torch.randperm(len(self), generator=generator)[:rows]
-        return self.left[chosen], self.right[chosen]
+        chosen = torch.randperm(len(left), generator=generator)[:rows]
+        left, right = left[chosen], right[chosen]
+        return Drawn(self.left[left], self.right[right], left, right)
 
     def standardised(self, like: "Paired") -> "Paired":
         """Every coordinate with the mean and spread that it has in `like` taken out."""

@@ -49,7 +49,9 @@ def spectrum(representations: NDArray[np.floating], classes: int) -> Spectrum:
 
 
 def eigenvalues(rows: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Eigenvalues of the covariance (n - 1 in the denominator), falling; at least two rows."""
+    """Eigenvalues of the covariance (n - 1 in the denominator), falling; all zero for fewer than two rows."""
+    if len(rows) < 2:
+        return np.zeros(len(rows))
     wide = rows.astype(np.float64)
     singular = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False)
     return np.asarray(singular**2 / (len(rows) - 1), dtype=np.float64)

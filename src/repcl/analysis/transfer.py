@@ -1,6 +1,7 @@
 """Knowledge transfer: what learning a task does for tasks that follow, and to tasks that went before."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -22,18 +23,19 @@ def probe_accuracy(
 ) -> float | None:
     """Test accuracy of logistic regression on `shots` texts of each class, on rows of length 1.
 
-    All disjoint sets of so many texts are used in turn, and the accuracies averaged. None where there is
-    nothing to tell apart or nothing to test.
+    All disjoint sets of so many texts of every class are used in turn, and the accuracies averaged; with
+    fewer texts of a class there is one set, with what it has. None where there is nothing to tell apart or
+    nothing to test.
     """
     if len(np.unique(labels)) < 2 or not len(test_labels):
         return None
     places = _places_within_class(labels)
+    sets = max(1, min(Counter(labels.tolist()).values()) // shots)
     accuracies = []
-    for start in range(0, max(shots, places.max() + 1) - shots + 1, shots):
-        chosen = (places >= start) & (places < start + shots)
-        if set(labels[chosen]) == set(labels):
-            accuracies.append(_fit_and_score(rows[chosen], labels[chosen], test_rows, test_labels))
-    return fmean(accuracies) if accuracies else None
+    for number in range(sets):
+        chosen = places // shots == number
+        accuracies.append(_fit_and_score(rows[chosen], labels[chosen], test_rows, test_labels))
+    return fmean(accuracies)
 
 
 def probe_matrix(snapshots: Snapshots, *, shots: int) -> ProbeMatrix:

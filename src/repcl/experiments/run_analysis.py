@@ -163,6 +163,7 @@ def _ask(
         forward_transfer={shots: forward_transfer(matrix) for shots, matrix in probes.items()},
         masked_backward_transfer=masked_backward_transfer(snapshots),
         steps_to_halve=[
-            steps_to_halve(moment.losses) for done, moment in snapshots.after.items() if done > 0
+            steps_to_halve(snapshots.after[done].losses) if done in snapshots.after else None
+            for done in range(1, snapshots.tasks + 1)
         ],
     )
