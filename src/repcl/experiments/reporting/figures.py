@@ -148,7 +148,8 @@ def _draw_curve(axes: Any, method: MethodRuns, style: Mapping[str, Any]) -> None
     axes.plot(tasks, means, label=method.name, linewidth=1.5, markersize=5, **style)
     spread = [(task, one.mean, one.sd) for task, one in known if one.sd is not None]
     if len(spread) > 1:
-        low, high = [mean - sd for _, mean, sd in spread], [mean + sd for _, mean, sd in spread]
+        low = [max(mean - sd, 0.0) for _, mean, sd in spread]
+        high = [min(mean + sd, 100.0) for _, mean, sd in spread]
         axes.fill_between(
             [task for task, *_ in spread], low, high, color=style["color"], alpha=0.15, linewidth=0
         )
