@@ -21,8 +21,11 @@ from repcl.experiments.cluster.connection import (
 )
 from repcl.experiments.cluster.grid import run_on_ray
 from repcl.experiments.cluster.worker import write_back
-from repcl.experiments.grid import Event, Failure, RunRequest, run_grid
+from repcl.experiments.events import Event
+from repcl.experiments.failure import Failure
+from repcl.experiments.grid import run_grid
 from repcl.experiments.result import Result
+from repcl.experiments.run_request import RunRequest
 from tests.experiments.test_grid import ignore, numbers, requests
 
 ours = {"python": "3.11.7", "repcl": "0.1.0", "torch": "2.13.0"}

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from repcl.experiments.grid import Event, Failure, RunRequest, run_grid
+from repcl.experiments.events import Event
+from repcl.experiments.failure import Failure
+from repcl.experiments.grid import run_grid
 from repcl.experiments.result import Result
+from repcl.experiments.run_request import RunRequest
 
 
 def requests(workshop: Path, out: Path, methods: tuple[str, ...] = ("fea", "sequential")) -> list[RunRequest]:

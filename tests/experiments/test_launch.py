@@ -112,7 +112,8 @@ def test_two_launched_processes_make_one_run_and_print_it_once(workshop):
 
 
 FAILS_ON_ONE = """
-from repcl.experiments.grid import RunRequest, run_grid
+from repcl.experiments.grid import run_grid
+from repcl.experiments.run_request import RunRequest
 from repcl.experiments.launch import launched
 from repcl.model import processes
 

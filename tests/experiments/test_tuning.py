@@ -9,8 +9,11 @@ import pytest
 from repcl.benchmarks import load_benchmark
 from repcl.errors import ResultMismatch
 from repcl.experiments import load_preset, plan_run
-from repcl.experiments.grid import Event, Failure, RunRequest, run_grid
+from repcl.experiments.events import Event
+from repcl.experiments.failure import Failure
+from repcl.experiments.grid import run_grid
 from repcl.experiments.result import Result
+from repcl.experiments.run_request import RunRequest
 from repcl.experiments.search_outcome import preset_text, toml_value, verdict, write_preset
 from repcl.experiments.trials import Trial, TrialStore
 from repcl.experiments.tuning import Search, SearchFailed, TrialRequest, best_trial, plan_search, run_search

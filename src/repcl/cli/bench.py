@@ -30,11 +30,13 @@ from repcl.cli.tables import make_console, print_results
 from repcl.errors import InvalidSetting
 from repcl.experiments import Result, load_preset, parse_overrides, write_report
 from repcl.experiments.cluster.grid import run_on_ray
-from repcl.experiments.grid import Failure, RunRequest, run_grid
+from repcl.experiments.failure import Failure
+from repcl.experiments.grid import run_grid
 from repcl.experiments.keeping import known_keep
 from repcl.experiments.launch import runs_at_a_time
 from repcl.experiments.plan import split_variant
 from repcl.experiments.run import check_earlier, run_folder
+from repcl.experiments.run_request import RunRequest
 from repcl.experiments.tracking import check_trackers
 from repcl.methods.build import method_class
 from repcl.model import check_encoder, processes

@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from repcl.experiments.grid import Event
+from repcl.experiments.events import Event
 
 PARTS = 1000  # a task of a run is that many parts of its bar
 

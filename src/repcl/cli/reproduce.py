@@ -26,12 +26,13 @@ from repcl.experiments import Preset, Result, load_preset, plan_run
 from repcl.experiments.analyses import AnalysisRequest
 from repcl.experiments.cluster.connection import check_reachable
 from repcl.experiments.cost import expected_seconds, measure_step
-from repcl.experiments.grid import Failure, RunRequest
+from repcl.experiments.failure import Failure
 from repcl.experiments.launch import runs_at_a_time
 from repcl.experiments.plan import split_variant
 from repcl.experiments.recipes import RECIPES, Recipe, find_recipe, note_recipe
 from repcl.experiments.reporting.table import duration
 from repcl.experiments.result import RESULT
+from repcl.experiments.run_request import RunRequest
 from repcl.experiments.tracking import check_trackers
 from repcl.methods import METHODS
 from repcl.model import processes

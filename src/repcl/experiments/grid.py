@@ -2,87 +2,20 @@
 
 import multiprocessing
 import os
-import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
-from typing import Any
 
-from torch import Tensor
-
-from repcl.benchmarks import load_benchmark
 from repcl.data import TaskStream
-from repcl.errors import RepclError
-from repcl.experiments.observer import RunObserver
-from repcl.experiments.plan import RunPlan, plan_run
+from repcl.experiments.events import Event, Listener, Reporter, Tell
+from repcl.experiments.failure import Failure, failure_of
 from repcl.experiments.result import Result
 from repcl.experiments.run import run_experiment
+from repcl.experiments.run_request import RunRequest
 from repcl.experiments.threads import one_thread_each
 from repcl.model import processes
-
-StreamKey = tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """One run to be made.
-
-    Attributes:
-        method: its name, with `@variant` if wanted.
-        stream: the arguments of `load_benchmark`.
-        options: the other arguments of `run_experiment`.
-    """
-
-    method: str
-    stream: Mapping[str, Any]
-    options: Mapping[str, Any]
-
-    def load_stream(self) -> TaskStream:
-        """The data of the run; the last ones loaded in this process are not read again."""
-        return _load_stream(self.stream_key)
-
-    def plan(self, stream: TaskStream) -> RunPlan:
-        """The settled settings of the run on its loaded data."""
-        decisive = ("encoder", "preset", "settings")
-        return plan_run(
-            self.method, stream, **{key: self.options[key] for key in decisive & self.options.keys()}
-        )
-
-    @property
-    def stream_key(self) -> StreamKey:
-        """Equal for runs that learn the same data."""
-        return tuple(sorted(self.stream.items()))
-
-    @property
-    def title(self) -> str:
-        """How the run is called in overviews."""
-        return f"{Path(self.stream['name']).stem} {self.method} round {self.stream['seed']}"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that ended with an error."""
-
-    request: RunRequest
-    reason: str
-    details: str
-    is_users_to_mend: bool = False
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened in a run: `task`, `accuracy`, `stage`, `step`, `note`, `done` or `failed`."""
-
-    kind: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-
-Tell = Callable[[Event], None]
-Listener = Callable[[int, Event], None]
 
 
 def run_grid(requests: Sequence[RunRequest], *, workers: int, listener: Listener) -> list[Result | Failure]:
@@ -172,36 +105,6 @@ def perform(request: RunRequest, tell: Tell, stream: TaskStream | None = None) -
     return outcome
 
 
-def failure_of(request: RunRequest, error: Exception) -> Failure:
-    """The failure that an error caught just now means for its run."""
-    is_users = isinstance(error, RepclError)
-    reason = str(error) if is_users else f"{type(error).__name__}: {error}"
-    return Failure(request, reason, traceback.format_exc(), is_users)
-
-
-class Reporter(RunObserver):
-    """Turns what an observer hears into events."""
-
-    def __init__(self, tell: Tell) -> None:
-        self.tell = tell
-
-    def task_begins(self, number: int, tasks: int) -> None:
-        """Tell."""
-        self.tell(Event("task", {"number": number, "tasks": tasks}))
-
-    def task_ends(self, number: int, accuracy: float | None) -> None:
-        """Tell."""
-        self.tell(Event("accuracy", {"number": number, "accuracy": accuracy}))
-
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
-        """Tell."""
-        self.tell(Event("stage", {"name": name, "epochs": epochs, "steps": steps_per_epoch}))
-
-    def step_ends(self, terms: Mapping[str, Tensor]) -> None:
-        """Tell, with the loss terms as plain numbers."""
-        self.tell(Event("step", {"terms": {name: float(term) for name, term in terms.items()}}))
-
-
 def _serve(connection: Connection) -> None:
     """The life of a worker: runs until nobody is there to ask for one or to hear of it."""
 
@@ -217,8 +120,3 @@ def _serve(connection: Connection) -> None:
         except (EOFError, OSError):
             return
         perform(request, tell)
-
-
-@lru_cache(maxsize=2)
-def _load_stream(arguments: StreamKey) -> TaskStream:
-    return load_benchmark(**dict(arguments))

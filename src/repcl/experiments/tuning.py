@@ -9,10 +9,13 @@ from typing import Any, Protocol
 
 from repcl.data import TaskStream
 from repcl.errors import RepclError
+from repcl.experiments.events import Event, Listener
+from repcl.experiments.failure import Failure
 from repcl.experiments.first_tasks import search_stream
-from repcl.experiments.grid import Event, Failure, Listener, RunRequest, run_grid
+from repcl.experiments.grid import run_grid
 from repcl.experiments.plan import RunPlan, split_variant, variant_settings
 from repcl.experiments.result import Result
+from repcl.experiments.run_request import RunRequest
 from repcl.experiments.search_space import Space, fit_space, load_space
 from repcl.experiments.trials import Trial, TrialStore, draw_settings
 

@@ -12,9 +12,11 @@ from uuid import uuid4
 from repcl.experiments.cluster.connection import Resources, ray_cluster, resources_of_run
 from repcl.experiments.cluster.mail import open_mailbox
 from repcl.experiments.cluster.worker import MARK, Driver, FinishedRun, perform_on_worker, write_back
-from repcl.experiments.grid import Event, Failure, Listener, RunRequest, StreamKey, failure_of
+from repcl.experiments.events import Event, Listener
+from repcl.experiments.failure import Failure, failure_of
 from repcl.experiments.result import Result
 from repcl.experiments.run import check_earlier, run_folder, start_over
+from repcl.experiments.run_request import RunRequest, StreamKey
 
 LOSSES = 5  # a run whose worker was lost that often has probably killed it
 

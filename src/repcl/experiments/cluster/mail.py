@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
-from repcl.experiments.grid import Event
+from repcl.experiments.events import Event
 
 BETWEEN_LETTERS = 0.2  # seconds; a letter per training step would slow small models down
 

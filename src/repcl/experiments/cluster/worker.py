@@ -11,10 +11,12 @@ from typing import Any
 from repcl.data import TaskStream
 from repcl.experiments.checkpoint import remove_checkpoints
 from repcl.experiments.cluster.mail import Postbox
-from repcl.experiments.grid import Failure, RunRequest, perform
+from repcl.experiments.failure import Failure
+from repcl.experiments.grid import perform
 from repcl.experiments.keeping import remove_kept
 from repcl.experiments.result import RESULT, Result
 from repcl.experiments.run import run_folder
+from repcl.experiments.run_request import RunRequest
 
 MARK = ".driver"
 
