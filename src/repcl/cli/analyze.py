@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.console import make_console
+from repcl.cli.tables import print_table
 from repcl.experiments.analyses import AnalysisRequest, analyse_all, estimator_of, run_folders
 from repcl.experiments.reporting.analysis_figures import run_drawings
 from repcl.experiments.reporting.analysis_tables import overview_table, run_tables

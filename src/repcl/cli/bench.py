@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from repcl.cli.console import make_console
 from repcl.cli.options import (
     ClassesPerTaskOption,
     ClassOrderOption,
@@ -26,7 +27,7 @@ from repcl.cli.options import (
     WorkersOption,
 )
 from repcl.cli.progress import GridProgress
-from repcl.cli.tables import make_console, print_results
+from repcl.cli.tables import print_results
 from repcl.errors import InvalidSetting
 from repcl.experiments import Result, load_preset, parse_overrides, write_report
 from repcl.experiments.cluster.grid import run_on_ray

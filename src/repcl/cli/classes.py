@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from repcl.classifier import ContinualClassifier, ModelFolder
 from repcl.classifier.lifecycle import holders
 from repcl.classifier.records import Revision
+from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Json, Model, Wait, print_changes
 from repcl.cli.stages import notes_to
-from repcl.cli.tables import counted, make_console, print_table
+from repcl.cli.tables import counted, print_table
 from repcl.errors import UnknownName
 
 
@@ -48,7 +47,7 @@ def list_classes(model: Model, as_json: Json = False) -> None:
     if as_json:
         print(json.dumps({"revision": revision.number, "classes": rows}, ensure_ascii=False))
         return
-    cells = [[escape(str(value)) for value in row.values()] for row in rows]
+    cells = [[str(value) for value in row.values()] for row in rows]
     title = f"{counted(len(rows), 'class')} at revision {revision.number}"
     print_table(make_console(), title, ["class", "exemplars", "held back"], cells)
 
@@ -101,7 +100,7 @@ def remove(
         classifier = ContinualClassifier.load(model, device="cpu")
         origins = classifier.known().origins.get(name, ())
         if origins:
-            with notes_to(Console(stderr=True)):
+            with notes_to(sentence_console(stderr=True)):
                 classifier.remove_class(classifier.label_of(name))
             classifier.commit(folder)
         holding = sorted({*holders(folder.history(), name, origins), *folder.unreadable()})
@@ -118,14 +117,14 @@ def _changed(
 ) -> tuple[Revision, ContinualClassifier]:
     folder = ModelFolder(model)
     folder.current()
-    with folder.lock(purpose, wait=wait, tell=_tell), notes_to(Console(stderr=True)):
+    with folder.lock(purpose, wait=wait, tell=_tell), notes_to(sentence_console(stderr=True)):
         classifier = ContinualClassifier.load(model, device="cpu")
         change(classifier)
         return classifier.commit(folder), classifier
 
 
 def _tell(text: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
+    sentence_console(stderr=True).print(text)
 
 
 def _report(
@@ -149,7 +148,7 @@ def _report(
         return
     console = make_console()
     print_changes(console, classifier.last_update_)
-    say = Console(highlight=False, soft_wrap=True, markup=False).print
+    say = sentence_console().print
     say(f"{model} is at revision {revision.number}, with {counted(len(classifier.classes_), 'class')}.")
     if purged:
         say(f"Deleted revisions that held the class: {', '.join(map(str, purged))}.")

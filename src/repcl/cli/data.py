@@ -53,7 +53,7 @@ def check_command(name: Name, data_dir: DataDir = None) -> None:
 def _console() -> Console:
     """A console that does not break lines where no one looks at a terminal."""
     width = None if sys.stdout.isatty() else 200
-    return Console(width=width, markup=False, highlight=False)
+    return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
 def _print_source(console: Console, benchmark: Benchmark) -> None:

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from repcl.classifier import ContinualClassifier
 from repcl.classifier.discovery import Discovery, discover
+from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Device, Json, Model, TextColumn
 from repcl.cli.predict import text_examples
 from repcl.cli.stages import notes_to
-from repcl.cli.tables import counted, make_console, print_table
+from repcl.cli.tables import counted, print_table
 from repcl.errors import InvalidData
 
 
@@ -36,7 +35,7 @@ def discover_command(
     texts = list(text_examples(None, data, text_column))
     if not texts:
         raise InvalidData("Expected texts to look at, found none: give a file with at least one.")
-    with notes_to(Console(stderr=True)):
+    with notes_to(sentence_console(stderr=True)):
         found = discover(classifier, texts, threshold=threshold, groups=groups)
     if found.groups:
         _write(found, out)
@@ -64,10 +63,7 @@ def _report(found: Discovery, out: Path, model: Path, examples: int) -> None:
     console.print(f"{found.unknown} of {found.asked} texts are unknown to {model}.", highlight=False)
     if not found.groups:
         return
-    rows = [
-        [group.name, str(len(group.texts)), escape("\n".join(group.texts[:examples]))]
-        for group in found.groups
-    ]
+    rows = [[group.name, str(len(group.texts)), "\n".join(group.texts[:examples])] for group in found.groups]
     print_table(console, f"{counted(len(rows), 'group')} suggested", ["group", "texts", "typical"], rows)
     if found.separation is not None:
         console.print(f"Separation {found.separation:.2f} (1: far apart, 0: they touch).", highlight=False)
@@ -75,6 +71,5 @@ def _report(found: Discovery, out: Path, model: Path, examples: int) -> None:
         f"Written to {out}: replace group names by labels, drop what does not belong, then\n"
         f"  repcl learn {model} {out}",
         highlight=False,
-        markup=False,
         soft_wrap=True,
     )

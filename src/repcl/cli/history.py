@@ -4,13 +4,12 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from repcl.classifier import ModelFolder, Update
 from repcl.classifier.records import Revision
+from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Json, Model, Wait
-from repcl.cli.tables import counted, make_console, print_table
+from repcl.cli.tables import counted, print_table
 
 
 def history(
@@ -40,7 +39,7 @@ def history(
     columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
     print_table(make_console(), f"{model}, revision {current} in use", columns, rows)
     for number in folder.unreadable():
-        Console(highlight=False).print(f"Revision {number} is damaged and cannot be shown.")
+        sentence_console().print(f"Revision {number} is damaged and cannot be shown.")
 
 
 def rollback(
@@ -57,7 +56,7 @@ def rollback(
     if as_json:
         print(json.dumps({"model": str(model), "current": revision, "classes": len(chosen.contents.classes)}))
         return
-    Console(highlight=False, soft_wrap=True, markup=False).print(
+    sentence_console().print(
         f"{model} is at revision {revision}, with {counted(len(chosen.contents.classes), 'class')}."
     )
 
@@ -84,7 +83,7 @@ def _cells(revision: Revision, current: int) -> list[str]:
     return [
         number,
         revision.when.replace("T", " ").rstrip("Z"),
-        escape(what),
+        what,
         str(sum(update.examples for update in updates)),
         str(len(revision.contents.classes)),
         *(_percent(value) for value in (last.accuracy_before, last.accuracy_after, last.accuracy)),

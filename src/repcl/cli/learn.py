@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from repcl.classifier import ContinualClassifier, ModelFolder, Update
 from repcl.classifier.records import Revision
+from repcl.cli.console import make_console, sentence_console
 from repcl.cli.stages import StageBar, notes_to
-from repcl.cli.tables import counted, make_console, print_table
+from repcl.cli.tables import counted, print_table
 from repcl.data import Example
 from repcl.data.files import read_examples
 from repcl.data.rows import shortened
@@ -74,7 +74,7 @@ def learn(
         "seed": seed,
         "tolerance": tolerance / 100 if tolerance is not None else None,
     }
-    folder, errors = ModelFolder(model), Console(stderr=True, highlight=False, soft_wrap=True)
+    folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
         name = method or (folder.revision(folder.current()).contents.method if folder.exists else "repcl")
         method_class(name)
@@ -127,8 +127,7 @@ def _note_conflicts(examples: list[Example], errors: Console) -> None:
         text, found = twice[0]
         errors.print(
             f"Note: {counted(len(twice), 'text')} with more than one label, such as {shortened(text)} "
-            f"({', '.join(found)}): only one of them can be the answer.",
-            markup=False,
+            f"({', '.join(found)}): only one of them can be the answer."
         )
 
 
@@ -153,7 +152,7 @@ def _report_json(model: Path, revision: Revision, update: Update, is_used: bool)
 
 def _report(model: Path, revision: Revision, update: Update, is_used: bool) -> None:
     console = make_console()
-    say = Console(highlight=False, soft_wrap=True, markup=False).print
+    say = sentence_console().print
     learned = [
         f"{counted(len(names), f'{word} class')} ({_shortened(names)})"
         for names, word in ((update.new_classes, "new"), (update.more_of, "known"))
@@ -180,7 +179,7 @@ def print_changes(console: Console, update: Update) -> None:
         )
     if update.fallen:
         rows = [
-            [escape(change.name), str(change.texts), str(change.right_before), str(change.right_after)]
+            [change.name, str(change.texts), str(change.right_before), str(change.right_after)]
             for change in update.fallen
         ]
         print_table(

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from repcl.benchmarks import BENCHMARKS
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.console import make_console
+from repcl.cli.tables import print_table
 from repcl.experiments.cost import relative_cost
 from repcl.methods import METHODS
 from repcl.model import ENCODERS

@@ -5,12 +5,13 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 import repcl
 from repcl.cli.analyze import analyze
 from repcl.cli.bench import bench
 from repcl.cli.classes import classes_app
+from repcl.cli.console import sentence_console
 from repcl.cli.data import data_app
 from repcl.cli.discover import discover_command
 from repcl.cli.history import history, rollback
@@ -76,11 +77,5 @@ def main() -> None:
     try:
         app()
     except RepclError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"[bold red]Error:[/] {_plain(str(error))}"
-        )
+        sentence_console(stderr=True).print(Text.assemble(("Error:", "bold red"), f" {error}"))
         sys.exit(2)
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")

@@ -10,13 +10,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from repcl.classifier import ContinualClassifier
+from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Device, Json, LabelColumn, Model, TextColumn
 from repcl.cli.stages import notes_to
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.tables import print_table
 from repcl.data import Example
 from repcl.data.files import iterate_examples, read_examples
 from repcl.errors import InvalidData
@@ -53,7 +52,7 @@ def predict(
     texts = iter(text_examples(text, file, text_column))
     show = _show_json if as_json else _show
     while chunk := list(islice(texts, CHUNK)):
-        with notes_to(Console(stderr=True)):
+        with notes_to(sentence_console(stderr=True)):
             probabilities = classifier.predict_proba(chunk)
         show(chunk, answers(classifier.classes_, probabilities, top, least))
 
@@ -92,7 +91,7 @@ def evaluate(
             f"No text of {data} is of a class that {model} knows (found {', '.join(sorted(strangers)[:5])}): "
             "learn them first, or check the labels."
         )
-    with notes_to(Console(stderr=True)):
+    with notes_to(sentence_console(stderr=True)):
         found = [str(label) for label in classifier.predict(tested)]
     result = _scores(tested, found, strangers)
     _show_scores_json(result) if as_json else _show_scores(result)
@@ -134,10 +133,7 @@ def _show_json(texts: Sequence[Example], found: Sequence[dict[str, Any]]) -> Non
 
 def _show(texts: Sequence[Example], found: Sequence[dict[str, Any]]) -> None:
     """A table on a terminal; elsewhere lines of label, confidence and text, parted by tabs."""
-    rows = [
-        [escape(example.text), escape(" | ".join(_ranks(answer)))]
-        for example, answer in zip(texts, found, strict=True)
-    ]
+    rows = [[example.text, " | ".join(_ranks(answer))] for example, answer in zip(texts, found, strict=True)]
     console = make_console()
     if console.is_terminal:
         print_table(console, "Most likely classes", ["text", "class"], rows)
@@ -180,7 +176,7 @@ def _show_scores_json(result: dict[str, Any]) -> None:
 def _show_scores(result: dict[str, Any]) -> None:
     console = make_console()
     rows = [
-        [escape(row["class"]), str(row["texts"]), f"{row['recall']:.1%}", _percent(row["precision"])]
+        [row["class"], str(row["texts"]), f"{row['recall']:.1%}", _percent(row["precision"])]
         for row in result["classes"]
     ]
     print_table(console, "Classes", ["class", "texts", "recall", "precision"], rows)
@@ -190,7 +186,6 @@ def _show_scores(result: dict[str, Any]) -> None:
         console.print(
             f"Left out: {count} texts of classes the model does not know ({names}).",
             highlight=False,
-            markup=False,
         )
 
 

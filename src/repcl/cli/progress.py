@@ -5,6 +5,7 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from repcl.experiments.events import Event
 
@@ -19,12 +20,12 @@ class GridProgress:
         self.console = console
         self.states = [RunState() for _ in titles]
         self.bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[what]}"),
+            TextColumn("{task.fields[what]}", markup=False),
             console=console,
             disable=not console.is_terminal,
             transient=True,
@@ -54,7 +55,7 @@ class GridProgress:
         what = f"{ended} ended" + (f", {failed} failed" if failed else "")
         self.bars.update(self.overall, completed=done * PARTS, what=what)
         if event.kind in ("accuracy", "note", "failed"):
-            self.console.print(f"{self.titles[number]}: {state.news(event)}", highlight=False, soft_wrap=True)
+            self.console.print(Text(f"{self.titles[number]}: {state.news(event)}"), soft_wrap=True)
         if state.has_ended:
             self.bars.update(self.lines[number], visible=False)
 

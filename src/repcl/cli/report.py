@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from repcl.cli.tables import make_console, print_results
+from repcl.cli.console import make_console
+from repcl.cli.tables import print_results
 from repcl.errors import MissingData, UnknownName
 from repcl.experiments import find_results, verify_results, write_report
 

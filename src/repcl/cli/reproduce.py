@@ -12,6 +12,7 @@ from rich.console import Console
 from repcl.benchmarks import BENCHMARKS, load_benchmark
 from repcl.cli.analyze import analyse
 from repcl.cli.bench import checked_requests, finish, run_requests
+from repcl.cli.console import make_console
 from repcl.cli.options import (
     DataDirOption,
     DeviceOption,
@@ -20,7 +21,6 @@ from repcl.cli.options import (
     RayOption,
     WorkersOption,
 )
-from repcl.cli.tables import make_console
 from repcl.errors import InvalidSetting, MissingData
 from repcl.experiments import Preset, Result, load_preset, plan_run
 from repcl.experiments.analyses import AnalysisRequest

@@ -57,4 +57,4 @@ def notes_to(console: Console) -> Iterator[None]:
     for text in dict.fromkeys(
         str(warning.message) for warning in caught if warning.category is not ForgettingWarning
     ):
-        console.print(f"Note: {text}", markup=False)
+        console.print(f"Note: {text}")

@@ -5,12 +5,10 @@ from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from repcl.evaluation import summarise
 from repcl.experiments import Result
-from repcl.model import processes
-
-WIDE = 400
 
 
 def counted(number: int, word: str) -> str:
@@ -18,26 +16,19 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"
 
 
-def make_console() -> Console:
-    """A console as wide as the terminal, or as wide as anything we print where there is none.
-
-    Of several processes only the first one speaks.
-    """
-    is_quiet = not processes().is_first
-    console = Console(quiet=is_quiet)
-    return console if console.is_terminal else Console(width=WIDE, highlight=False, quiet=is_quiet)
-
-
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table; columns of numbers stand at the right, columns of words at the left."""
+    """A plain table; columns of numbers stand at the right, columns of words at the left.
+
+    Cells are shown as they are: what looks like markup in them is someone's text.
+    """
     lines = [list(row) for row in rows]
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=Text(title, style="bold"), title_justify="left")
     for place, column in enumerate(columns):
         are_numbers = place > 0 and all(_is_number(line[place]) for line in lines)
         is_narrow = are_numbers or place == 0
-        table.add_column(column, justify="right" if are_numbers else "left", no_wrap=is_narrow)
+        table.add_column(Text(column), justify="right" if are_numbers else "left", no_wrap=is_narrow)
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*map(Text, line))
     console.print(table)
 
 

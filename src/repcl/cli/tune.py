@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from repcl.cli.console import make_console
 from repcl.cli.options import (
     ClassesPerTaskOption,
     ClassOrderOption,
@@ -28,7 +29,7 @@ from repcl.cli.options import (
     WorkersOption,
 )
 from repcl.cli.progress import GridProgress
-from repcl.cli.tables import make_console, print_table
+from repcl.cli.tables import print_table
 from repcl.experiments import load_preset, parse_overrides
 from repcl.experiments.cluster.connection import check_reachable
 from repcl.experiments.cluster.grid import run_on_ray

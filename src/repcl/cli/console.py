@@ -1,0 +1,24 @@
+"""Consoles that print what they are given: brackets and colons in a user's text are no markup."""
+
+from rich.console import Console
+
+from repcl.model import processes
+
+WIDE = 400
+
+
+def make_console() -> Console:
+    """A console as wide as the terminal, or as wide as anything we print where there is none.
+
+    Of several processes only the first one speaks.
+    """
+    is_quiet = not processes().is_first
+    console = Console(quiet=is_quiet, markup=False, emoji=False)
+    if console.is_terminal:
+        return console
+    return Console(width=WIDE, highlight=False, quiet=is_quiet, markup=False, emoji=False)
+
+
+def sentence_console(*, stderr: bool = False) -> Console:
+    """A console for sentences: no line is broken, so that paths and commands can be copied."""
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, markup=False, emoji=False)

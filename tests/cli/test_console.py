@@ -1,0 +1,67 @@
+"""Whatever a user's text looks like, it is printed as it is."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from repcl.cli.console import make_console, sentence_console
+from repcl.cli.progress import GridProgress
+from repcl.cli.tables import print_results, print_table
+from repcl.experiments.events import Event
+from repcl.experiments.failure import Failure
+from repcl.experiments.run_request import RunRequest
+from tests.experiments.made_up import class_names, invent_predictions, write_run
+
+ODD = "[/tmp/x] [enforce fail at alloc_cpu.cpp:117] :car: a\\[b]"
+
+
+def paper(*, is_terminal: bool = False) -> Console:
+    return Console(file=StringIO(), width=200, force_terminal=is_terminal)
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("make", [make_console, sentence_console])
+def test_a_console_prints_brackets_and_colons_as_they_are(capsys, make):
+    make().print(ODD)
+    assert capsys.readouterr().out == f"{ODD}\n"
+
+
+def test_a_table_shows_brackets_in_title_head_and_cells():
+    console = paper()
+    print_table(console, f"title {ODD}", [f"head {ODD}"], [[f"cell {ODD}"]])
+    for place in ("title", "head", "cell"):
+        assert f"{place} {ODD}" in written(console)
+
+
+def test_the_table_of_results_names_a_benchmark_with_brackets(tmp_path):
+    classes, console = class_names(2, 1), paper()
+    tested = invent_predictions(classes, seed=0, keeps=0.9)
+    print_results([write_run(tmp_path, "fea", tested, classes=classes, benchmark="my [data]")], console)
+    assert "my [data], 1 round, percent" in written(console)
+
+
+def test_the_reason_of_a_failed_run_is_printed_as_it_is():
+    console = paper()
+    request = RunRequest("fea", {"name": "my [data].csv", "seed": 0}, {})
+    progress = GridProgress([request.title], console)
+    progress.hear(0, Event("failed", {"outcome": Failure(request, ODD, "")}))
+    assert f"my [data] fea round 0: failed, {ODD}\n" in written(console)
+
+
+def test_a_bar_shows_the_title_of_its_run_as_it_is():
+    console = paper(is_terminal=True)
+    with GridProgress([f"{ODD} fea round 0"], console) as progress:
+        progress.hear(0, Event("task", {"number": 0, "tasks": 2}))
+        progress.bars.refresh()
+    assert f"{ODD} fea round 0" in written(console)
+
+
+def test_an_error_names_a_path_with_a_backslash_before_a_bracket(repcl, tmp_path):
+    output = repcl("report", tmp_path / "odd\\[x]")
+    assert output.code == 2
+    assert "odd\\[x]; " in output.err
