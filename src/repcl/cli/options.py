@@ -24,3 +24,9 @@ RayOption = Annotated[
 ]
 EncoderOption = Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")]
+OutOption = Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")]
+PresetOption = Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")]
+RoundsOption = Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")]
+ReportToOption = Annotated[
+    list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
+]

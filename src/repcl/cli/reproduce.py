@@ -11,16 +11,19 @@ from rich.console import Console
 
 from repcl.benchmarks import BENCHMARKS, load_benchmark
 from repcl.cli.analyze import analyse
-from repcl.cli.bench import checked_requests, finish, run_requests
 from repcl.cli.console import make_console
 from repcl.cli.options import (
     DataDirOption,
     DeviceOption,
     EncoderOption,
     FreshOption,
+    OutOption,
+    PresetOption,
     RayOption,
+    ReportToOption,
     WorkersOption,
 )
+from repcl.cli.runs import checked_requests, finish, run_requests
 from repcl.errors import InvalidSetting, MissingData
 from repcl.experiments import Preset, Result, load_preset, plan_run
 from repcl.experiments.analyses import AnalysisRequest
@@ -40,7 +43,7 @@ from repcl.model import processes
 
 def reproduce(
     recipe: Annotated[str, typer.Argument(help=f"{', '.join(RECIPES)}.", metavar="RECIPE")],
-    out: Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")],
+    out: OutOption,
     benchmark: Annotated[
         list[str] | None, typer.Option(help="Instead of the paper's benchmarks. Repeatable.")
     ] = None,
@@ -48,15 +51,13 @@ def reproduce(
         list[str] | None, typer.Option(help="Only this method of the recipe. Repeatable.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Rounds 0 to N-1; default: the recipe's.")] = None,
-    preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")] = "cpu",
+    preset: PresetOption = "cpu",
     encoder: EncoderOption = None,
     data_dir: DataDirOption = None,
     device: DeviceOption = None,
     workers: WorkersOption = None,
     ray: RayOption = None,
-    report_to: Annotated[
-        list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
-    ] = None,
+    report_to: ReportToOption = None,
     fresh: FreshOption = False,
 ) -> None:
     """Make a table of the paper: our values beside the paper's, in OUT/report.html."""

@@ -23,6 +23,7 @@ from repcl.cli.options import (
     MaxTrainOption,
     ProtocolOption,
     RayOption,
+    RoundsOption,
     TasksOption,
     TestFileOption,
     TextColumnOption,
@@ -52,7 +53,7 @@ def tune(
     ] = Path("runs/tune"),
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, the preset's own settings first.")] = 20,
     seeds: Annotated[int, typer.Option(min=1, help="Rounds 5 to 5+N-1; the score is their mean.")] = 1,
-    seed: Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")] = None,
+    seed: RoundsOption = None,
     space: Annotated[
         Path | None, typer.Option(help="TOML file that says which settings to search, and where.")
     ] = None,
