@@ -39,6 +39,23 @@ def test_bench_with_other_settings_in_the_same_folder_ends_with_2(repcl, data_fi
     assert "use --fresh or another --out" in output.err
 
 
+def test_a_run_that_fails_before_anything_is_written_is_listed_with_its_traceback_in_a_file(
+    repcl, data_file, encoder_folder, tmp_path
+):
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--device", "cuda:99")
+    assert output.code == 2
+    log = tmp_path / "runs/tickets-fea-round-0.error.txt"
+    assert re.search(rf"Failed: tickets fea round 0: .*\(see {log}\)", output.out)
+    assert log.read_text().startswith("Traceback")
+
+
+def test_what_a_failure_left_is_deleted_when_the_run_succeeds(repcl, data_file, encoder_folder, tmp_path):
+    bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--device", "cuda:99")
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")
+    assert output.code == 0, output.err
+    assert list(tmp_path.rglob("*.error.txt")) == []
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

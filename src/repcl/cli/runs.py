@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-import typer
 from rich.console import Console
 
+from repcl.cli.failures import end_with, forget_failures, list_failures
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import print_results
 from repcl.errors import InvalidSetting
@@ -51,8 +51,11 @@ def run_requests(
     """Make the runs with a live overview, on this machine or on the Ray cluster named."""
     with GridProgress([request.title for request in requests], console) as progress:
         if ray is not None:
-            return run_on_ray(requests, address=ray, workers=workers, listener=progress.hear)
-        return run_grid(requests, workers=workers or os.cpu_count() or 1, listener=progress.hear)
+            outcomes = run_on_ray(requests, address=ray, workers=workers, listener=progress.hear)
+        else:
+            outcomes = run_grid(requests, workers=workers or os.cpu_count() or 1, listener=progress.hear)
+    forget_failures(zip(requests, outcomes, strict=True))
+    return outcomes
 
 
 def finish(outcomes: list[Result | Failure], out: Path, console: Console) -> None:
@@ -64,11 +67,5 @@ def finish(outcomes: list[Result | Failure], out: Path, console: Console) -> Non
     print_results(results, console)
     if results:
         console.print(f"Report: {write_report(out)}", highlight=False, soft_wrap=True)
-    for failure in failures:
-        log = out / f"{failure.request.title.replace(' ', '-').replace(os.sep, '-')}.error.txt"
-        log.write_text(failure.details, encoding="utf-8")
-        console.print(
-            f"Failed: {failure.request.title}: {failure.reason} (see {log})", style="red", soft_wrap=True
-        )
-    if failures:
-        raise typer.Exit(2 if all(failure.is_users_to_mend for failure in failures) else 1)
+    list_failures(failures, console)
+    end_with(failures)

@@ -1,5 +1,6 @@
 """A run to be made: which method, on which data, with which options."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,6 +48,12 @@ class RunRequest:
     def title(self) -> str:
         """How the run is called in overviews."""
         return f"{Path(self.stream['name']).stem} {self.method} round {self.stream['seed']}"
+
+    @property
+    def error_log(self) -> Path:
+        """Where its traceback is kept if it fails."""
+        name = self.title.replace(" ", "-").replace(os.sep, "-")
+        return Path(self.options["out"]) / f"{name}.error.txt"
 
 
 @lru_cache(maxsize=2)
