@@ -1,7 +1,7 @@
 """Tables for people: fitted to a terminal, full width where the output is a file or a pipe."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from rich.console import Console
 from rich.table import Table
@@ -37,12 +37,12 @@ def print_results(results: Sequence[Result], console: Console) -> None:
     ordered = sorted(results, key=lambda result: result.benchmark)
     for benchmark, group in groupby(ordered, key=lambda result: result.benchmark):
         of_benchmark = list(group)
-        tasks = len(of_benchmark[0].accuracy_after_task)
+        tasks = max(len(result.accuracy_after_task) for result in of_benchmark)
         rounds = len({result.seed for result in of_benchmark})
         columns = ["method", *(f"T{task + 1}" for task in range(tasks)), "accuracy", "forgetting"]
         title = f"{benchmark}, {rounds} round{'s' * (rounds > 1)}, percent" + _marks(of_benchmark)
         rows = [
-            [row, *_cells([result for result in of_benchmark if result.row == row])]
+            [row, *_cells([result for result in of_benchmark if result.row == row], tasks)]
             for row in dict.fromkeys(result.row for result in of_benchmark)
         ]
         print_table(console, title, columns, rows)
@@ -62,8 +62,9 @@ def _is_number(cell: str) -> bool:
     return cell[:1].isdigit() or cell[:1] in ("+", "-", "–", "−", "")
 
 
-def _cells(results: Sequence[Result]) -> list[str]:
-    after = zip(*(result.accuracy_after_task for result in results), strict=True)
+def _cells(results: Sequence[Result], tasks: int) -> list[str]:
+    """Cells of a row; rounds with fewer tasks than others count where they have a value."""
+    after = zip_longest(*(result.accuracy_after_task for result in results), [None] * tasks)
     means = [percent(values).partition(" ")[0] for values in after]
     final = percent([result.final_accuracy for result in results])
     return [*means, final, percent([result.forgetting_rate for result in results])]

@@ -1,0 +1,47 @@
+"""The table that a command prints at its end."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from repcl.cli.tables import print_results
+from tests.experiments.made_up import class_names, invent_predictions, write_run
+
+
+def printed(out, *runs: tuple[str, int, int]) -> dict[str, list[str]]:
+    """The printed cells by row, of runs given as row, round and number of tasks, all of them right."""
+    results = []
+    for row, seed, tasks in runs:
+        classes = class_names(tasks, 1)
+        tested = invent_predictions(classes, seed=seed, keeps=1.0)
+        results.append(write_run(out, row, tested, classes=classes, seed=seed))
+    console = Console(file=StringIO(), width=200)
+    print_results(results, console)
+    lines = [line for line in console.file.getvalue().splitlines() if line[:1] in "│┃"]
+    cells = [[cell.strip() for cell in line.strip("│┃").replace("┃", "│").split("│")] for line in lines]
+    return {first: others for first, *others in cells}
+
+
+HEAD = ["T1", "T2", "T3", "accuracy", "forgetting"]
+
+
+@pytest.mark.parametrize("order", [("fea", "ncm"), ("ncm", "fea")])
+def test_methods_with_different_numbers_of_tasks_stand_under_the_right_heads(tmp_path, order):
+    tasks = {"fea": 2, "ncm": 3}
+    table = printed(tmp_path, *((row, 0, tasks[row]) for row in order))
+    assert table["method"] == HEAD
+    assert table["fea"] == ["100.0", "100.0", "–", "100.0", "0.0"]
+    assert table["ncm"] == ["100.0", "100.0", "100.0", "100.0", "0.0"]
+
+
+def test_rounds_with_different_numbers_of_tasks_share_a_row(tmp_path):
+    table = printed(tmp_path, ("fea", 0, 2), ("fea", 1, 3))
+    assert table["method"] == HEAD
+    assert table["fea"] == ["100.0", "100.0", "100.0", "100.0 ± 0.0", "0.0 ± 0.0"]
+
+
+def test_a_report_of_rounds_with_different_numbers_of_tasks_is_written(repcl, tmp_path):
+    printed(tmp_path, ("fea", 0, 2), ("fea", 1, 3), ("ncm", 0, 2))
+    output = repcl("report", tmp_path)
+    assert output.code == 0, output.err
