@@ -6,13 +6,19 @@ from pathlib import Path
 import pytest
 
 from repcl.benchmarks import load_benchmark
-from repcl.errors import InvalidData
+from repcl.errors import InvalidData, InvalidSetting
 
 
 def write(path: Path, counts: dict[str, int]) -> Path:
     rows = [f"{label} text {number},{label}\n" for label, n in counts.items() for number in range(n)]
     path.write_text("text,label\n" + "".join(rows))
     return path
+
+
+def test_a_file_with_the_name_of_a_benchmark_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "hwu64.csv", dict.fromkeys("abcdefg", 10))
+    with pytest.raises(InvalidSetting, match=r"hwu64\.csv would be taken for the benchmark hwu64.*rename"):
+        load_benchmark(path)
 
 
 def test_a_file_becomes_a_stream_named_after_it(tmp_path: Path) -> None:

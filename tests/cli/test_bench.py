@@ -81,6 +81,17 @@ def test_bad_words_get_one_sentence_exit_code_2_and_nothing_is_written(
     assert not (tmp_path / "runs").exists()
 
 
+def test_two_files_of_one_name_are_refused(repcl, data_file, encoder_folder, tmp_path):
+    other = tmp_path / "other/tickets.csv"
+    other.parent.mkdir()
+    other.write_text(data_file.read_text())
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--benchmark", other)
+    assert output.code == 2
+    assert f"{data_file} and {other} have one name" in output.err
+    assert "rename one file" in output.err
+    assert not (tmp_path / "runs").exists()
+
+
 def write(path, text):
     path.write_text(text, encoding="utf-8")
     return path

@@ -80,11 +80,16 @@ def load_benchmark(  # noqa: PLR0913 (one keyword per command-line option)
 
 
 def own_file(name: str | Path) -> Path:
-    """The data file that a name stands for, unless it is rather a benchmark's name mistyped."""
+    """The data file that a name stands for; its own name may not be a benchmark's, mistyped or taken."""
     path = Path(name)
     looks_like_a_path = len(path.parts) > 1 or path.suffix.lower() in _DATA_ENDINGS
     if not looks_like_a_path and not path.is_file():
         raise UnknownName("benchmark", str(name), BENCHMARKS)
+    if path.stem in BENCHMARKS:
+        raise InvalidSetting(
+            f"{path} would be taken for the benchmark {path.stem}, with its settings and published numbers: "
+            "rename the file."
+        )
     return path
 
 

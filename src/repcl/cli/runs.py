@@ -22,6 +22,7 @@ from repcl.model import check_encoder, processes
 
 def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRequest]:
     """The requests that can be run; what is wrong with any of them is found before the first starts."""
+    _refuse_shared_names(requests)
     possible, told = [], set()
     for request in requests:
         stream = request.load_stream()
@@ -43,6 +44,17 @@ def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRe
     if not possible:
         raise InvalidSetting("None of the chosen methods takes the input of the chosen benchmarks.")
     return possible
+
+
+def _refuse_shared_names(requests: list[RunRequest]) -> None:
+    """Refuse two files of one name: their runs would have one folder."""
+    named: dict[str, str] = {}
+    for data in dict.fromkeys(str(request.stream["name"]) for request in requests):
+        other = named.setdefault(Path(data).stem, data)
+        if other != data:
+            raise InvalidSetting(
+                f"{other} and {data} have one name, so that their runs would share a folder: rename one file."
+            )
 
 
 def run_requests(
