@@ -196,6 +196,16 @@ def test_memory_variants_exist_for_every_method_with_a_memory():
     assert plan_run("fea@memory-5", toy_stream()).settings["memory_per_class"] == 5
 
 
+def test_a_setting_that_contradicts_the_variant_is_refused():
+    with pytest.raises(InvalidSetting, match=r"fea@memory-5 means memory_per_class = 5, found .* = 3: leave"):
+        plan_run("fea@memory-5", toy_stream(), settings={"memory_per_class": 3})
+
+
+def test_a_setting_that_the_variant_has_too_is_taken():
+    plan = plan_run("fea@memory-5", toy_stream(), settings={"memory_per_class": 5})
+    assert plan.settings["memory_per_class"] == 5
+
+
 def test_an_unknown_variant_names_the_known_ones():
     with pytest.raises(UnknownName, match="Did you mean 'no-xmlm'"):
         plan_run("repcl@no-xmlmm", toy_stream())

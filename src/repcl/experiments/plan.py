@@ -56,7 +56,9 @@ def plan_run(
     if stream.kind not in method_class(name).kinds:
         raise InvalidSetting(f"Method {name!r} does not take {stream.kind} input.")
     values = chosen.settings_for(name, stream.name, stream.kind)
-    values |= variant_settings(name, variant)
+    meant = variant_settings(name, variant)
+    _refuse_contradictions(method, meant, settings or {})
+    values |= meant
     values |= settings or {}
     checked = make_settings(method_class(name).Settings, values)
     return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.seed)
@@ -83,3 +85,13 @@ def variant_settings(name: str, variant: str | None) -> Mapping[str, Any]:
     ):
         return {"memory_per_class": int(number)}
     raise UnknownName(f"variant of {name}", variant, [*known, "memory-N"])
+
+
+def _refuse_contradictions(method: str, meant: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """A run bears the name of its variant, so it must have what makes the variant."""
+    for key, value in meant.items():
+        if given.get(key, value) != value:
+            raise InvalidSetting(
+                f"{method} means {key} = {value!r}, found {key} = {given[key]!r}: leave out the setting, "
+                "or the variant."
+            )
