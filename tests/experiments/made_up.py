@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 from repcl.evaluation import TestedExample, score_predictions, write_predictions
-from repcl.experiments.result import PREDICTIONS, DataSummary, MemorySummary, Result, write_result
+from repcl.experiments.result import PREDICTIONS, DataSummary, MemorySummary, Result, Seconds, write_result
 from repcl.methods import METHODS
 
 
@@ -78,10 +78,10 @@ def write_run(
         backward_transfer=scores.backward_transfer,
         forgetting_rate_f1=scores.forgetting_rate_f1,
         predictions=PREDICTIONS,
-        seconds={
-            "tasks": [{"initial learning": 30.0, "memory update": 2.0, "evaluation": 1.0} for _ in classes],
-            "all": 33.0 * len(classes),
-        },
+        seconds=Seconds(
+            tasks=[{"initial learning": 30.0, "memory update": 2.0, "evaluation": 1.0} for _ in classes],
+            all=33.0 * len(classes),
+        ),
         memory=MemorySummary(
             exemplars_per_class={label: 10 for task in classes for label in task},
             text_bytes=4_000,

@@ -3,11 +3,13 @@
 import json
 import os
 import platform
+from collections.abc import Iterable, Sized
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from repcl.errors import ResultMismatch
 
@@ -42,6 +44,15 @@ class MemorySummary(BaseModel):
     statistics_bytes: int
 
 
+class Seconds(BaseModel):
+    """Time spent: in each stage of each task by its name, and in all."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    tasks: list[dict[str, float]]
+    all: float
+
+
 class KeptSummary(BaseModel):
     """What was kept for analysis beside the result, and its cost on disk."""
 
@@ -56,7 +67,7 @@ class KeptSummary(BaseModel):
 class Result(BaseModel):
     """One method on one round of one benchmark."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     format: int = FORMAT
     method: str
@@ -73,7 +84,7 @@ class Result(BaseModel):
     processes: int = 1
     precision: str = "no"
     data: DataSummary
-    class_order: list[list[str]]
+    class_order: Annotated[list[list[str]], Field(min_length=1)]
     accuracy_matrix: list[list[float | None]]
     accuracy_after_task: list[float | None]
     final_accuracy: float | None
@@ -82,9 +93,21 @@ class Result(BaseModel):
     backward_transfer: float | None
     forgetting_rate_f1: float | None
     predictions: str
-    seconds: dict[str, Any]
+    seconds: Seconds
     memory: MemorySummary
     kept: KeptSummary | None = None
+
+    @field_validator("accuracy_matrix")
+    @classmethod
+    def _check_matrix(cls, rows: list[list[float | None]], known: ValidationInfo) -> list[list[float | None]]:
+        _check_lengths([rows, *rows], known)
+        return rows
+
+    @field_validator("accuracy_after_task")
+    @classmethod
+    def _check_accuracies(cls, values: list[float | None], known: ValidationInfo) -> list[float | None]:
+        _check_lengths([values], known)
+        return values
 
     @property
     def keep(self) -> Keep:
@@ -95,6 +118,18 @@ class Result(BaseModel):
     def row(self) -> str:
         """The name of the table row it belongs to."""
         return f"{self.method}@{self.variant}" if self.variant else self.method
+
+
+def _check_lengths(lists: Iterable[Sized], known: ValidationInfo) -> None:
+    """Each has one entry for each task, if the order of the tasks is known."""
+    tasks = known.data.get("class_order")
+    for found in map(len, lists):
+        if tasks is not None and found != len(tasks):
+            raise PydanticCustomError(
+                "tasks",
+                "expected {tasks} entries, one for each task, found {found}",
+                {"tasks": len(tasks), "found": found},
+            )
 
 
 def installed_versions() -> dict[str, str]:

@@ -4,7 +4,14 @@ from repcl.data import TaskStream
 from repcl.evaluation import TestedExample, score_predictions
 from repcl.experiments.checkpoint import Progress
 from repcl.experiments.plan import RunPlan
-from repcl.experiments.result import PREDICTIONS, DataSummary, MemorySummary, Result, installed_versions
+from repcl.experiments.result import (
+    PREDICTIONS,
+    DataSummary,
+    MemorySummary,
+    Result,
+    Seconds,
+    installed_versions,
+)
 from repcl.methods import Method
 from repcl.model import processes
 
@@ -64,10 +71,10 @@ def summarise_run(
         backward_transfer=scores.backward_transfer,
         forgetting_rate_f1=scores.forgetting_rate_f1,
         predictions=PREDICTIONS,
-        seconds={
-            "tasks": progress.seconds,
-            "all": sum(spent for task in progress.seconds for spent in task.values()),
-        },
+        seconds=Seconds(
+            tasks=progress.seconds,
+            all=sum(spent for task in progress.seconds for spent in task.values()),
+        ),
         memory=MemorySummary(
             exemplars_per_class=learner.memory.counts(),
             text_bytes=learner.memory.text_bytes(),

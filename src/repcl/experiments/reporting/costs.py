@@ -55,7 +55,7 @@ def _stage_cell(spent: Sequence[float]) -> Cell:
 
 def _seconds_by_stage(result: Result) -> dict[str, float]:
     totals: dict[str, float] = {}
-    for task in result.seconds["tasks"]:
+    for task in result.seconds.tasks:
         for stage, spent in task.items():
             totals[stage] = totals.get(stage, 0.0) + spent
     return totals
