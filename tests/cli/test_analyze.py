@@ -122,3 +122,35 @@ def test_recipes_about_representations_analyse_their_runs_for_the_report(
     assert f'id="recipe-{recipe}"' in page
     assert "I(X1;Z1)" in page
     assert "too few texts" in page
+
+
+@pytest.fixture
+def damaged(data_file, encoder_folder, tmp_path, repcl):
+    """The words of a recipe about representations that was run, one of its two runs damaged since then."""
+    words = ("reproduce", "bias", "--benchmark", data_file, "--seeds", 1, "--encoder", encoder_folder)
+    more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--out", tmp_path / "out")
+    words = (*words, *more, "--method", "joint", "--method", "fea")
+    assert repcl(*words).code == 0
+    for path in tmp_path.rglob("analysis.json"):
+        path.unlink()
+    (tmp_path / "out/tickets/joint/seed-0/representations/after-0.safetensors").write_bytes(b"[/] nothing")
+    return words
+
+
+def test_an_analysis_that_fails_stops_neither_the_others_nor_the_report(repcl, damaged, tmp_path):
+    (tmp_path / "out/report.html").unlink()
+    output = repcl(*damaged)
+    assert output.code == 2
+    assert "Failed: analysis of " in output.out
+    assert "after-0.safetensors is damaged" in output.out
+    assert (tmp_path / "out/report.html").is_file()
+    assert (tmp_path / "out/tickets/fea/seed-0/analysis.json").is_file()
+
+
+def test_analyze_lists_what_it_could_not_analyse(repcl, damaged, tmp_path):
+    output = repcl("analyze", tmp_path / "out", "--workers", 1)
+    assert output.code == 2
+    assert "Analysis of all runs" not in output.out  # one is left, which is shown as a whole
+    assert "Transfer between tasks" in output.out
+    assert "after-0.safetensors is damaged" in output.out
+    assert (tmp_path / "out/tickets/joint/seed-0/analysis.error.txt").is_file()

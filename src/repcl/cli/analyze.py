@@ -12,8 +12,10 @@ from rich.console import Console
 
 from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
 from repcl.cli.console import make_console
+from repcl.cli.failures import end_with, forget_failures, list_failures
 from repcl.cli.tables import print_table
 from repcl.experiments.analyses import AnalysisRequest, analyse_all, estimator_of, run_folders
+from repcl.experiments.failure import Failure
 from repcl.experiments.reporting.analysis_figures import run_drawings
 from repcl.experiments.reporting.analysis_tables import overview_table, run_tables
 from repcl.experiments.reporting.table import Table
@@ -38,7 +40,7 @@ def analyze(
         AnalysisRequest(folder, _estimator(result, critics, steps, authors), fresh)
         for folder, result in results.items()
     ]
-    analyses = analyse(requests, console, workers=workers)
+    analyses, failures = analyse(requests, console, workers=workers)
     for folder, analysis in analyses.items():
         for drawing in run_drawings(results[folder].row, analysis):
             drawing.save(folder)
@@ -46,22 +48,28 @@ def analyze(
     if len(analyses) == 1:
         [(folder, analysis)] = analyses.items()
         print_tables(run_tables(analysis), console)
-    else:
+    elif analyses:
         print_tables([overview_table([(results[folder], one) for folder, one in analyses.items()])], console)
-    console.print(f"Written: {ANALYSIS} and analysis-*.svg, *.png beside each result.", highlight=False)
+    if analyses:
+        console.print(f"Written: {ANALYSIS} and analysis-*.svg, *.png beside each result.", highlight=False)
+    list_failures(failures, console)
+    end_with(failures)
 
 
 def analyse(
     requests: Sequence[AnalysisRequest], console: Console, *, workers: int | None
-) -> dict[Path, RunAnalysis]:
-    """Analyse runs, with a line for each as it is done; in the order of the requests."""
-    done = {}
-    for request, analysis in analyse_all(requests, workers=workers or os.cpu_count() or 1):
-        done[request.folder] = analysis
-        console.print(
-            f"Analysed {len(done)} of {len(requests)}: {request.folder}", highlight=False, soft_wrap=True
-        )
-    return {request.folder: done[request.folder] for request in requests}
+) -> tuple[dict[Path, RunAnalysis], list[Failure]]:
+    """Analyse runs, with a line for each as it is done; what was found and what failed, in their order."""
+    done: dict[Path, RunAnalysis | Failure] = {}
+    for request, outcome in analyse_all(requests, workers=workers or os.cpu_count() or 1):
+        done[request.folder] = outcome
+        word = "Could not analyse" if isinstance(outcome, Failure) else "Analysed"
+        line = f"{word} {len(done)} of {len(requests)}: {request.folder}"
+        console.print(line, highlight=False, soft_wrap=True)
+    ordered = [(request, done[request.folder]) for request in requests]
+    forget_failures(ordered)
+    analyses = {request.folder: found for request, found in ordered if isinstance(found, RunAnalysis)}
+    return analyses, [found for _, found in ordered if isinstance(found, Failure)]
 
 
 def print_tables(tables: Sequence[Table], console: Console) -> None:

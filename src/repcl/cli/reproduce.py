@@ -99,18 +99,19 @@ def reproduce(
         note_recipe(out, chosen)
     outcomes = run_requests(requests, console, workers=at_a_time, ray=ray)
     if chosen.keep == "representations" and processes().is_first:
-        _analyse(outcomes, out, limits, console, workers=here)
+        outcomes += _analyse(outcomes, out, limits, console, workers=here)
     finish(outcomes, out, console)
 
 
 def _analyse(
     outcomes: Sequence[Result | Failure], out: Path, preset: Preset, console: Console, *, workers: int
-) -> None:
-    """Analyse what was reached, for the report; what was analysed before is not done again."""
+) -> list[Failure]:
+    """Analyse what was reached, for the report, unless that was done before; what could not be analysed."""
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     folders = [out / result.benchmark / result.row / f"seed-{result.seed}" for result in results]
     requests = [AnalysisRequest(folder, preset.estimator) for folder in folders]
-    analyse(requests, console, workers=workers)
+    _, failures = analyse(requests, console, workers=workers)
+    return failures
 
 
 def _registered(rows: Sequence[str], console: Console) -> list[str]:

@@ -71,13 +71,15 @@ def run_requests(
 
 
 def finish(outcomes: list[Result | Failure], out: Path, console: Console) -> None:
-    """The table of what was reached, the report, and the runs that failed; one process is enough for it."""
+    """The table of what was reached, the report, and what failed; one process is enough for it."""
     if not processes().is_first:
         return
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     print_results(results, console)
-    if results:
-        console.print(f"Report: {write_report(out)}", highlight=False, soft_wrap=True)
-    list_failures(failures, console)
+    try:
+        if results:
+            console.print(f"Report: {write_report(out)}", highlight=False, soft_wrap=True)
+    finally:  # what hindered an analysis may hinder the report too
+        list_failures(failures, console)
     end_with(failures)

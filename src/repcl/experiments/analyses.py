@@ -1,13 +1,14 @@
-"""Many analyses on one machine: a process per core, one thread each."""
+"""Many analyses on one machine: a process per core, one thread each; a failed one stops no other."""
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.errors import MissingData
+from repcl.experiments.failure import Failure, failure_of
 from repcl.experiments.presets import PRESETS, load_preset
 from repcl.experiments.result import RESULT, Result
 from repcl.experiments.run_analysis import RunAnalysis, analyse_run
@@ -25,6 +26,16 @@ class AnalysisRequest:
     def perform(self) -> RunAnalysis:
         """Analyse the run here."""
         return analyse_run(self.folder, self.settings, fresh=self.fresh)
+
+    @property
+    def title(self) -> str:
+        """How the analysis is called in overviews."""
+        return f"analysis of {self.folder}"
+
+    @property
+    def error_log(self) -> Path:
+        """Where its traceback is kept if it fails."""
+        return self.folder / "analysis.error.txt"
 
 
 def run_folders(path: Path) -> list[Path]:
@@ -45,11 +56,11 @@ def estimator_of(result: Result) -> EstimatorSettings:
 
 def analyse_all(
     requests: Sequence[AnalysisRequest], *, workers: int
-) -> Iterator[tuple[AnalysisRequest, RunAnalysis]]:
-    """Each run with its analysis, as they are ready; in this process if one worker is enough."""
+) -> Iterator[tuple[AnalysisRequest, RunAnalysis | Failure]]:
+    """Each run with its analysis or why there is none, as they are ready; here if one worker is enough."""
     if workers <= 1 or len(requests) <= 1:
         for request in requests:
-            yield request, request.perform()
+            yield request, _attempt(request, request.perform)
         return
     with (
         one_thread_each(),
@@ -59,4 +70,11 @@ def analyse_all(
             pool.submit(AnalysisRequest.perform, request): request for request in requests
         }
         for future in as_completed(waiting):
-            yield waiting[future], future.result()
+            yield waiting[future], _attempt(waiting[future], future.result)
+
+
+def _attempt(request: AnalysisRequest, perform: Callable[[], RunAnalysis]) -> RunAnalysis | Failure:
+    try:
+        return perform()
+    except Exception as error:  # it belongs to this analysis alone; the end of the command shows it
+        return failure_of(request, error)
