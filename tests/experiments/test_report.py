@@ -132,6 +132,20 @@ def test_the_same_results_give_the_same_report(report, tmp_path):
     assert all(report.joinpath(file).read_bytes() == again.joinpath(file).read_bytes() for file in files)
 
 
+def test_tables_and_figures_that_a_report_no_longer_has_are_deleted_and_own_files_stay(tmp_path):
+    write_grid(tmp_path, {"fea": 0.9}, benchmark="demo")
+    write_grid(tmp_path, {"fea": 0.9}, benchmark="my <b>data")
+    write_report(tmp_path)
+    own = tmp_path / "tables/thesis.tex"
+    own.write_text("mine")
+    shutil.rmtree(tmp_path / "my <b>data")
+    write_report(tmp_path)
+    files = [path.name for part in ("tables", "figures") for path in (tmp_path / part).iterdir()]
+    assert [name for name in files if name.startswith("my")] == []
+    assert "demo-results.csv" in files
+    assert own.is_file()
+
+
 def test_a_folder_without_results_is_an_error(tmp_path):
     with pytest.raises(MissingData, match="No finished run"):
         write_report(tmp_path)

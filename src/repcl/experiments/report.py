@@ -1,7 +1,9 @@
 """The report of a folder of results: one page, and its tables and figures as files."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from repcl.errors import MissingData
 from repcl.experiments.paper import load_paper
@@ -16,6 +18,7 @@ from repcl.experiments.result import write_whole
 
 PAGE = "report.html"
 TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
+_LINK = re.compile(r'href="(tables|figures)/([^"]+\.(?:md|tex|csv|svg|png))"')
 
 
 def write_report(folder: Path, *, against: str | None = None) -> Path:
@@ -30,8 +33,11 @@ def write_report(folder: Path, *, against: str | None = None) -> Path:
         raise MissingData(f"No finished run in {folder}; `repcl bench --out {folder} ...` makes some.")
     recipes = [_recipe_section(recipe, benchmarks) for recipe in noted_recipes(folder)]
     sections = [*recipes, *report_sections(benchmarks, against)]
+    before = _linked_files(folder)
     _write_files(folder, [part for section in sections for part in section.parts])
     write_whole(folder / PAGE, render_page("Continual learning results", _lead(benchmarks), sections))
+    for stale in before - _linked_files(folder):
+        stale.unlink(missing_ok=True)
     return folder / PAGE
 
 
@@ -52,6 +58,14 @@ def _write_files(folder: Path, parts: Sequence[Part]) -> None:
                 write_whole(tables / f"{part.file_name}.{ending}", write(part))
         else:
             part.save(figures)
+
+
+def _linked_files(folder: Path) -> set[Path]:
+    """The tables and figures that the page in a folder belongs to; a user's own files are none of them."""
+    page = folder / PAGE
+    text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+    # by their last part only: nothing outside the two folders is meant, whatever the page says
+    return {folder / place / Path(unquote(link)).name for place, link in _LINK.findall(text)}
 
 
 def _lead(benchmarks: Sequence[BenchmarkRuns]) -> str:
