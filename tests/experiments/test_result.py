@@ -12,7 +12,7 @@ from repcl.experiments.result import write_result
 from tests.experiments.made_up import class_names, invent_predictions, write_run
 
 NAN = float("nan")
-COMMITTED = sorted(Path(__file__).parents[2].glob("results/*/*/seed-*/result.json"))
+COMMITTED = sorted(Path(__file__).parents[2].glob("results/**/seed-*/result.json"))
 
 
 @pytest.mark.parametrize(
