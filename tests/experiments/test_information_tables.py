@@ -1,6 +1,7 @@
 """The paper's tables of mutual information, made of invented analyses."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def estimated(value: float | None) -> MutualInformation:
     return MutualInformation(value, 0.1, value + 0.2, 4.85, 440, 6.09, 1.39, [25, 50], curve, [value, 9.0])
 
 
-def analysed(inputs: float | None, classes: float | None, *, fingerprint: str = "x") -> RunAnalysis:
+def analysed(inputs: float | None, classes: float | None) -> RunAnalysis:
     spectrum = Spectrum([2.0, 1.0], [0.2, 0.1], [0.7, 0.3], 1.8, 1.7, 0.7, texts=880)
     matrix = [[0.9, 0.8], [None, 0.6]]
     known = Representations(
@@ -50,15 +51,23 @@ def analysed(inputs: float | None, classes: float | None, *, fingerprint: str = 
         masked_backward_transfer=-0.01,
         steps_to_halve=[7, None],
     )
-    return RunAnalysis(fingerprint, EstimatorSettings(), [], {}, known)
+    return RunAnalysis("fewrel-fea-0", EstimatorSettings(), [], {}, known)
 
 
 def write(
-    out: Path, row: str, analysis: RunAnalysis | None, *, benchmark: str = "fewrel", seed: int = 0
+    out: Path,
+    row: str,
+    analysis: RunAnalysis | None,
+    *,
+    benchmark: str = "fewrel",
+    seed: int = 0,
+    fingerprint: str | None = None,
 ) -> None:
+    """A run with its analysis, or with that of another run where a fingerprint is given."""
     tested = invent_predictions(CLASSES, seed=seed, keeps=0.9)
     write_run(out, row, tested, classes=CLASSES, benchmark=benchmark, seed=seed)
     if analysis is not None:
+        analysis = replace(analysis, fingerprint=fingerprint or f"{benchmark}-{row}-{seed}")
         path = out / benchmark / row / f"seed-{seed}" / ANALYSIS
         path.write_text(json.dumps(TypeAdapter(RunAnalysis).dump_python(analysis, mode="json")))
 
@@ -168,6 +177,12 @@ def test_preset_smoke_estimates_with_one_critic_and_300_steps(tmp_path):
     [runs] = load_runs(tmp_path)
     gone = runs.results[0].model_copy(update={"preset": str(tmp_path / "gone.toml")})
     assert estimator_of(gone) == EstimatorSettings()
+
+
+def test_the_analysis_of_another_run_is_not_reported(tmp_path):
+    write(tmp_path, "fea", analysed(2.0, 1.0), fingerprint="an earlier run")
+    [runs] = load_runs(tmp_path)
+    assert analysed_rows(runs) == []
 
 
 def test_a_damaged_analysis_is_named(tmp_path):

@@ -130,6 +130,13 @@ def read_analysis(folder: Path) -> RunAnalysis | None:
         raise ResultMismatch(f"{path} is damaged; delete it and analyse the run again.") from error
 
 
+def remove_analysis(folder: Path) -> None:
+    """Drop what an analysis of an earlier run wrote, figures too."""
+    for pattern in (ANALYSIS, "analysis-*.json", "analysis-*.svg", "analysis-*.png"):
+        for path in folder.glob(pattern):
+            path.unlink()
+
+
 def _is_current(earlier: RunAnalysis, result: Result, settings: EstimatorSettings) -> bool:
     """Whether nothing has changed since: the run, the estimator, and whether there are representations."""
     is_whole = (earlier.representations is not None) == (result.keep == "representations")
