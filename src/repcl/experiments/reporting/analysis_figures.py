@@ -169,8 +169,9 @@ def _mean_values(rounds: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _mean_matrix(matrices: Sequence[ProbeMatrix]) -> Any:
-    """In percent, NaN where nothing was probed."""
-    values = np.array(matrices, dtype=np.float64)
+    """In percent, NaN where nothing was probed; only rounds with all tasks count."""
+    tasks = max(map(len, matrices))
+    values = np.array([matrix for matrix in matrices if len(matrix) == tasks], dtype=np.float64)
     known = ~np.isnan(values).all(axis=0)
     means = np.full(values.shape[1:], np.nan)
     means[known] = 100 * np.nanmean(values[:, known], axis=0)
