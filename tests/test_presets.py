@@ -1,5 +1,6 @@
 import pytest
 
+from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.benchmarks import BENCHMARKS
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.experiments import PRESETS, load_preset, parse_overrides
@@ -102,3 +103,38 @@ def test_an_option_without_a_value_says_what_was_expected():
 )
 def test_values_of_options_are_read_by_their_look(text, value):
     assert parse_overrides([f"contrast={text}"], ["repcl"])["repcl"]["contrast"] == value
+
+
+def test_layers_of_a_critic_in_a_preset_file_equal_those_of_a_stored_analysis(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("[analysis]\nhidden = [32]\n")
+    assert load_preset(str(path)).estimator == EstimatorSettings(hidden=(32,))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (
+            "critics = 0",
+            r"Setting critics = 0 of the analysis cannot be used: .* greater than or equal to 1\.",
+        ),
+        ('steps = "many"', "Setting steps = 'many' of the analysis cannot be used: .* valid integer"),
+        ("hidden = []", r"Setting hidden = \[\] of the analysis"),
+        ("hidden = [32, 0]", r"Setting hidden = \[32, 0\] of the analysis"),
+        ("batch_size = 1", "Setting batch_size = 1 of the analysis"),
+        ('partners = "none"', "Setting partners = 'none' of the analysis .*'shifted' or 'drawn'"),
+        ("steps = 0", "Setting steps = 0 of the analysis"),
+    ],
+)
+def test_an_estimator_that_cannot_be_used_is_refused_as_the_preset_is_loaded(tmp_path, line, complaint):
+    path = tmp_path / "mine.toml"
+    path.write_text(f"[analysis]\n{line}\n")
+    with pytest.raises(InvalidSetting, match=complaint):
+        load_preset(str(path))
+
+
+def test_an_analysis_that_is_no_table_is_refused(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("analysis = 5\n")
+    with pytest.raises(InvalidSetting, match=r"Expected \[analysis\] to be a table of settings, found 5"):
+        load_preset(str(path))

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.conftest import toy_example
+from tests.experiments.made_up import write_grid
 
 CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--max-test-per-class", 110)
 
@@ -40,7 +41,14 @@ def test_a_run_is_analysed_with_tables_a_file_and_figures(repcl, many_texts, enc
     folder = tmp_path / "tickets/fea/seed-0"
     output = repcl("analyze", folder, "--steps", 50)
     assert output.code == 0, output.err
-    for words in ("Mutual information, nats", "I(Z1;Z1+)", "Transfer between tasks", "effective rank"):
+    for words in (
+        "Mutual information, nats",
+        "I(Z1;Z1+)",
+        "Transfer between tasks",
+        "effective rank",
+        "Estimated with 1 critic, at most 50 steps",
+        "Written: analysis.json and analysis-*.svg, *.png beside each result.",
+    ):
         assert words in output.out
     analysis = json.loads((folder / "analysis.json").read_text())
     assert analysis["representations"]["inputs"]["value"] is not None
@@ -79,6 +87,19 @@ def test_what_was_not_kept_is_said_with_the_command_that_keeps_it(repcl, data_fi
     assert "kept no representations: no mutual information, spectrum, drift or transfer" in output.out
     assert "--keep representations --fresh" in output.out
     assert "Classes that lost most" in output.out
+
+
+def test_the_authors_estimate_is_written_to_a_file_of_its_own(repcl, tmp_path):
+    write_grid(tmp_path, {"fea": 0.9}, rounds=1)
+    output = repcl("analyze", tmp_path, "--authors")
+    assert output.code == 0, output.err
+    assert [path.name for path in tmp_path.glob("*/*/*/analysis*")] == ["analysis-authors.json"]
+
+
+def test_figures_that_were_not_drawn_are_not_named(repcl, tmp_path):
+    write_grid(tmp_path, {"fea": 0.9}, rounds=1)
+    output = repcl("analyze", tmp_path)
+    assert "Written: analysis.json beside each result." in output.out
 
 
 def test_too_few_texts_are_said_instead_of_a_number_once_the_run_is_made_again_with_keep(

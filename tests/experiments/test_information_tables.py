@@ -1,13 +1,15 @@
 """The paper's tables of mutual information, made of invented analyses."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
 
 from repcl.analysis.drift import Movement
-from repcl.analysis.estimator_settings import EstimatorSettings
+from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
 from repcl.errors import ResultMismatch
@@ -15,25 +17,34 @@ from repcl.experiments.analyses import estimator_of
 from repcl.experiments.paper import load_paper
 from repcl.experiments.presets import load_preset
 from repcl.experiments.recipes import RECIPES
+from repcl.experiments.reporting.analysis_figures import draw_fitting, draw_probes, run_drawings
+from repcl.experiments.reporting.analysis_overview import overview_table
+from repcl.experiments.reporting.analysis_tables import run_tables
 from repcl.experiments.reporting.information_cells import analysed_rows
 from repcl.experiments.reporting.information_tables import first_task_table
 from repcl.experiments.reporting.runs import load_runs
-from repcl.experiments.run_analysis import ANALYSIS, Representations, RunAnalysis, read_analysis
+from repcl.experiments.run_analysis import (
+    ANALYSIS,
+    AUTHORS_ANALYSIS,
+    Representations,
+    RunAnalysis,
+    read_analysis,
+)
 from tests.experiments.made_up import invent_predictions, write_run
 
 CLASSES = [["a", "b"], ["c", "d"]]
 
 
-def estimated(value: float | None) -> MutualInformation:
+def estimated(value: float | None, ceiling: float = 1.39) -> MutualInformation:
     if value is None:
         return MutualInformation(
             None, None, None, None, 44, 3.78, note="too few texts: 88, an estimate needs 200"
         )
     curve = [0.5 * value, value]
-    return MutualInformation(value, 0.1, value + 0.2, 4.85, 440, 6.09, 1.39, [25, 50], curve, [value, 9.0])
+    return MutualInformation(value, 0.1, value + 0.2, 4.85, 440, 6.09, ceiling, [25, 50], curve, [value, 9.0])
 
 
-def analysed(inputs: float | None, classes: float | None, *, fingerprint: str = "x") -> RunAnalysis:
+def analysed(inputs: float | None, classes: float | None) -> RunAnalysis:
     spectrum = Spectrum([2.0, 1.0], [0.2, 0.1], [0.7, 0.3], 1.8, 1.7, 0.7, texts=880)
     matrix = [[0.9, 0.8], [None, 0.6]]
     known = Representations(
@@ -50,15 +61,24 @@ def analysed(inputs: float | None, classes: float | None, *, fingerprint: str = 
         masked_backward_transfer=-0.01,
         steps_to_halve=[7, None],
     )
-    return RunAnalysis(fingerprint, EstimatorSettings(), [], {}, known)
+    return RunAnalysis("fewrel-fea-0", EstimatorSettings(), [], {}, known)
 
 
 def write(
-    out: Path, row: str, analysis: RunAnalysis | None, *, benchmark: str = "fewrel", seed: int = 0
+    out: Path,
+    row: str,
+    analysis: RunAnalysis | None,
+    *,
+    benchmark: str = "fewrel",
+    seed: int = 0,
+    fingerprint: str | None = None,
+    classes: Sequence[Sequence[str]] = CLASSES,
 ) -> None:
-    tested = invent_predictions(CLASSES, seed=seed, keeps=0.9)
-    write_run(out, row, tested, classes=CLASSES, benchmark=benchmark, seed=seed)
+    """A run with its analysis, or with that of another run where a fingerprint is given."""
+    tested = invent_predictions(classes, seed=seed, keeps=0.9)
+    write_run(out, row, tested, classes=classes, benchmark=benchmark, seed=seed)
     if analysis is not None:
+        analysis = replace(analysis, fingerprint=fingerprint or f"{benchmark}-{row}-{seed}")
         path = out / benchmark / row / f"seed-{seed}" / ANALYSIS
         path.write_text(json.dumps(TypeAdapter(RunAnalysis).dump_python(analysis, mode="json")))
 
@@ -168,6 +188,141 @@ def test_preset_smoke_estimates_with_one_critic_and_300_steps(tmp_path):
     [runs] = load_runs(tmp_path)
     gone = runs.results[0].model_copy(update={"preset": str(tmp_path / "gone.toml")})
     assert estimator_of(gone) == EstimatorSettings()
+
+
+def test_the_analysis_of_another_run_is_not_reported(tmp_path):
+    write(tmp_path, "fea", analysed(2.0, 1.0), fingerprint="an earlier run")
+    [runs] = load_runs(tmp_path)
+    assert analysed_rows(runs) == []
+
+
+def test_the_authors_estimate_is_not_reported(tmp_path):
+    write(tmp_path, "fea", analysed(2.0, 1.0))
+    folder = tmp_path / "fewrel/fea/seed-0"
+    (folder / ANALYSIS).rename(folder / AUTHORS_ANALYSIS)
+    [runs] = load_runs(tmp_path)
+    assert analysed_rows(runs) == []
+
+
+def settled(**settings: object) -> RunAnalysis:
+    """An analysis with other settings of the estimator."""
+    return replace(analysed(2.0, 1.0), settings=replace(EstimatorSettings(), **settings))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "other", "ways"),
+    [
+        ("bias", "crl", "critics = 5, steps = 5000 (crl, fea); critics = 1, steps = 300 (fea)."),
+        (
+            "representation",
+            "repcl",
+            "critics = 1, steps = 300 (fea); critics = 5, steps = 5000 (fea, repcl).",
+        ),
+    ],
+)
+def test_rows_that_were_not_estimated_alike_are_pointed_out(tmp_path, recipe, other, ways):
+    write(tmp_path, "fea", settled(critics=1, steps=300), seed=0)
+    write(tmp_path, "fea", settled(), seed=1)
+    write(tmp_path, other, settled())
+    table, _ = tables(tmp_path, recipe)
+    assert any(
+        f"Not estimated alike, which alone makes values differ: {ways}" in note for note in table.notes
+    )
+
+
+def test_rows_of_the_first_task_that_were_not_estimated_alike_are_pointed_out(tmp_path):
+    write(tmp_path, "fea", settled(steps=300))
+    write(tmp_path, "crl", settled())
+    [runs] = load_runs(tmp_path)
+    notes = first_task_table(runs, analysed_rows(runs), load_paper()).notes
+    assert any("steps = 5000 (crl); steps = 300 (fea)" in note for note in notes)
+
+
+def test_rows_that_were_estimated_alike_need_no_note(tmp_path):
+    for row in ("fea", "crl"):
+        write(tmp_path, row, settled())
+    table, _ = tables(tmp_path, "bias")
+    assert not any("estimated alike" in note or "too high" in note for note in table.notes)
+
+
+def test_values_read_off_the_texts_fitted_on_are_pointed_out(tmp_path):
+    write(tmp_path, "fea", settled(is_held_out=False))
+    table, _ = tables(tmp_path, "bias")
+    assert "Judged by the texts that were fitted on, so too high: fea." in table.notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            EstimatorSettings(),
+            "5 critics, at most 5,000 steps, fitted on one half of the texts and read off the other.",
+        ),
+        (AUTHORS, "1 critic, 5,000 steps, in-sample: read off the texts that were fitted on, so too high."),
+    ],
+)
+def test_the_tables_of_a_run_name_the_estimator(settings, words):
+    information = run_tables(replace(analysed(2.0, 1.0), settings=settings))[0]
+    assert f"Estimated with {words}" in information.notes
+
+
+def test_the_table_of_all_runs_names_the_estimators(tmp_path):
+    write(tmp_path, "fea", None)
+    write(tmp_path, "crl", None)
+    [runs] = load_runs(tmp_path)
+    pairs = [*zip(runs.results, (settled(), settled(critics=1)), strict=True)]
+    assert any("(fewrel crl); critics = 1 (fewrel fea)" in note for note in overview_table(pairs).notes)
+    assert any("Estimated with 5 critics" in note for note in overview_table(pairs[:1]).notes)
+
+
+def test_figures_of_the_authors_estimate_have_names_of_their_own():
+    drawings = run_drawings("fea", analysed(2.0, 1.0), prefix="analysis-authors")
+    assert all(drawing.name.startswith("analysis-authors-") for drawing in drawings)
+
+
+def test_a_fitting_curve_of_an_estimate_in_sample_says_so():
+    drawing = draw_fitting("curve", "I(Z;Y)", {"fea": [estimated(1.0)]}, is_held_out=False)
+    assert drawing.description == "I(Z;Y) on the texts fitted on, had the fit ended at that step"
+
+
+def test_a_probe_from_one_text_is_named_so():
+    drawing = draw_probes("probes", "fea", [[[0.9, 0.8], [None, 0.6]]], shots=1)
+    assert "fea, 1 text a class" in drawing.svg
+
+
+def write_mixed(out: Path) -> None:
+    """Two rounds of one row: two tasks in one, three in the other."""
+    longer = analysed(2.0, 1.0)
+    known = longer.representations
+    assert known is not None
+    matrix = [[0.9, 0.8, 0.7], [None, 0.6, 0.5], [None, None, 0.4]]
+    known = replace(known, probes=dict.fromkeys((1, 5, 10), matrix), same_class=estimated(1.0, 1.79))
+    write(out, "fea", analysed(2.0, 1.0), seed=0)
+    write(out, "fea", replace(longer, representations=known), seed=1, classes=[["a", "b"], ["c", "d"], ["e"]])
+
+
+def test_probes_of_rounds_with_fewer_tasks_are_left_out_of_the_figure(tmp_path):
+    write_mixed(tmp_path)
+    recipe = RECIPES["bias"]
+    [folded] = recipe.make_figures(load_runs(tmp_path), recipe.methods)
+    [drawing] = folded.parts[0].parts
+    shown = [f">{percent}<" in drawing.svg for percent in (90, 80, 70, 60, 50, 40)]
+    assert all(shown)
+
+
+def test_different_ceilings_are_given_as_a_range(tmp_path):
+    write_mixed(tmp_path)
+    table, _ = tables(tmp_path, "representation")
+    assert any("I(Z1;Z1+): at most ln of the classes, 1.39 to 1.79;" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("recipe", ["bias", "representation"])
+def test_mixed_rounds_are_pointed_out_below_both_tables(tmp_path, recipe):
+    write_mixed(tmp_path)
+    information, transfer = tables(tmp_path, recipe)
+    note = "Rounds run with different settings or data: fea. Their mean means little."
+    assert note in information.notes
+    assert note in transfer.notes
 
 
 def test_a_damaged_analysis_is_named(tmp_path):

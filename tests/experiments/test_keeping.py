@@ -96,6 +96,14 @@ def test_fresh_drops_what_was_kept(tmp_path):
     assert not (run_folder(tmp_path) / "representations").exists()
 
 
+def test_fresh_drops_the_analysis_of_the_earlier_run(tmp_path):
+    run("fea", tmp_path)
+    for name in ("analysis.json", "analysis-authors.json", "analysis-drift.svg", "analysis-drift.png"):
+        (run_folder(tmp_path) / name).write_text("of the earlier run")
+    run("fea", tmp_path, fresh=True)
+    assert not [*run_folder(tmp_path).glob("analysis*")]
+
+
 def test_weights_after_the_first_and_the_last_task_can_be_loaded(tmp_path):
     result = run("fea", tmp_path, keep="weights")
     folder = run_folder(tmp_path) / "weights"

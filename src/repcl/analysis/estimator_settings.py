@@ -1,9 +1,15 @@
 """How mutual information is estimated: one protocol for every method, and that of the authors' code."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from repcl.errors import InvalidSetting
 
 Partners = Literal["shifted", "drawn"]
+Count = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -24,16 +30,16 @@ class EstimatorSettings:
         look_every: steps between two points of the fitting curve.
     """
 
-    critics: int = 5
-    steps: int = 5000
-    patience: int | None = 500
-    hidden: tuple[int, ...] = (256, 256)
-    learning_rate: float = 1e-4
-    moving_average: float = 0.01
-    batch_size: int = 256
+    critics: Count = 5
+    steps: Count = 5000
+    patience: Count | None = 500
+    hidden: Annotated[tuple[Count, ...], Field(min_length=1)] = (256, 256)
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
+    moving_average: Annotated[float, Field(gt=0, le=1)] = 0.01
+    batch_size: Annotated[int, Field(ge=2)] = 256
     is_held_out: bool = True
     partners: Partners = "shifted"
-    look_every: int = 25
+    look_every: Count = 25
 
 
 AUTHORS = EstimatorSettings(
@@ -45,3 +51,17 @@ AUTHORS = EstimatorSettings(
     partners="drawn",
 )
 """What the authors' released code does: judged by the texts it was fitted on, so it over-estimates."""
+
+_CHECKED: TypeAdapter[EstimatorSettings] = TypeAdapter(EstimatorSettings)
+
+
+def make_estimator(values: Mapping[str, Any]) -> EstimatorSettings:
+    """Checked settings; errors name the setting, the value and what was expected."""
+    try:
+        return _CHECKED.validate_python(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise InvalidSetting(
+            f"Setting {name} = {values[name]!r} of the analysis cannot be used: {first['msg'].lower()}."
+        ) from error

@@ -1,30 +1,33 @@
 """`repcl analyze`: what the representations of finished runs hold, and what passes from task to task."""
 
 import os
-import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
+from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings, make_estimator
 from repcl.cli.console import make_console
 from repcl.cli.failures import end_with, forget_failures, list_failures
 from repcl.cli.tables import print_table
 from repcl.experiments.analyses import AnalysisRequest, analyse_all, estimator_of, run_folders
 from repcl.experiments.failure import Failure
+from repcl.experiments.kept import keep_again
 from repcl.experiments.reporting.analysis_figures import run_drawings
-from repcl.experiments.reporting.analysis_tables import overview_table, run_tables
+from repcl.experiments.reporting.analysis_overview import overview_table
+from repcl.experiments.reporting.analysis_tables import run_tables
 from repcl.experiments.reporting.table import Table
 from repcl.experiments.result import RESULT, Result, read_result
-from repcl.experiments.run_analysis import ANALYSIS, RunAnalysis
+from repcl.experiments.run_analysis import ANALYSIS, AUTHORS_ANALYSIS, RunAnalysis
 
 
 def analyze(
-    run: Annotated[Path, typer.Argument(help="A run folder OUT/BENCHMARK/METHOD/seed-R, or OUT for all.")],
+    run: Annotated[
+        Path, typer.Argument(help="OUT for all runs, or a folder in it down to OUT/BENCHMARK/METHOD/seed-R.")
+    ],
     critics: Annotated[int | None, typer.Option(min=1, help="Fits of each estimate.")] = None,
     steps: Annotated[int | None, typer.Option(min=25, help="Most steps of a fit.")] = None,
     authors: Annotated[
@@ -35,15 +38,18 @@ def analyze(
 ) -> None:
     """Mutual information, spectrum, drift and transfer of finished runs."""
     console = make_console()
+    file = AUTHORS_ANALYSIS if authors else ANALYSIS
     results = {folder: read_result(folder / RESULT) for folder in run_folders(run)}
     requests = [
-        AnalysisRequest(folder, _estimator(result, critics, steps, authors), fresh)
+        AnalysisRequest(folder, _estimator(result, critics, steps, authors), fresh, file)
         for folder, result in results.items()
     ]
     analyses, failures = analyse(requests, console, workers=workers)
+    prefix, figures = Path(file).stem, 0
     for folder, analysis in analyses.items():
-        for drawing in run_drawings(results[folder].row, analysis):
+        for drawing in run_drawings(results[folder].row, analysis, prefix):
             drawing.save(folder)
+            figures += 1
         _say_what_is_missing(results[folder], analysis, folder, console)
     if len(analyses) == 1:
         [(folder, analysis)] = analyses.items()
@@ -51,7 +57,8 @@ def analyze(
     elif analyses:
         print_tables([overview_table([(results[folder], one) for folder, one in analyses.items()])], console)
     if analyses:
-        console.print(f"Written: {ANALYSIS} and analysis-*.svg, *.png beside each result.", highlight=False)
+        written = f"{file} and {prefix}-*.svg, *.png" if figures else file
+        console.print(f"Written: {written} beside each result.", highlight=False)
     list_failures(failures, console)
     end_with(failures)
 
@@ -84,21 +91,16 @@ def print_tables(tables: Sequence[Table], console: Console) -> None:
 
 def _estimator(result: Result, critics: int | None, steps: int | None, authors: bool) -> EstimatorSettings:
     chosen = AUTHORS if authors else estimator_of(result)
-    return replace(chosen, critics=critics or chosen.critics, steps=steps or chosen.steps)
+    given = {"critics": critics or chosen.critics, "steps": steps or chosen.steps}
+    return make_estimator(asdict(chosen) | given)
 
 
 def _say_what_is_missing(result: Result, analysis: RunAnalysis, folder: Path, console: Console) -> None:
     if analysis.representations is not None:
         return
-    again = [*shlex.split(result.command), "--keep", "representations", "--fresh"] if result.command else []
-    how = (
-        shlex.join(again)
-        if again[:2] == ["repcl", "bench"]
-        else "run_experiment(..., keep='representations')"
-    )
     console.print(
         f"{folder} kept no representations: no mutual information, spectrum, drift or transfer. "
-        f"To keep them: {how}",
+        f"To keep them: {keep_again(result)}",
         style="yellow",
         highlight=False,
         soft_wrap=True,

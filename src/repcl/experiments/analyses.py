@@ -11,21 +11,22 @@ from repcl.errors import MissingData
 from repcl.experiments.failure import Failure, failure_of
 from repcl.experiments.presets import PRESETS, load_preset
 from repcl.experiments.result import RESULT, Result
-from repcl.experiments.run_analysis import RunAnalysis, analyse_run
+from repcl.experiments.run_analysis import ANALYSIS, RunAnalysis, analyse_run
 from repcl.experiments.threads import one_thread_each
 
 
 @dataclass(frozen=True)
 class AnalysisRequest:
-    """One run to be analysed."""
+    """One run to be analysed, and the file in its folder that the answers go to."""
 
     folder: Path
     settings: EstimatorSettings
     fresh: bool = False
+    file: str = ANALYSIS
 
     def perform(self) -> RunAnalysis:
         """Analyse the run here."""
-        return analyse_run(self.folder, self.settings, fresh=self.fresh)
+        return analyse_run(self.folder, self.settings, fresh=self.fresh, file=self.file)
 
     @property
     def title(self) -> str:
@@ -39,10 +40,9 @@ class AnalysisRequest:
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The finished runs in a folder: itself, or all below it."""
-    found = (
-        [path] if (path / RESULT).is_file() else [file.parent for file in path.glob(f"*/*/seed-*/{RESULT}")]
-    )
+    """The finished runs of a folder: of all benchmarks, of a benchmark, of a method, or just itself."""
+    levels = ("*/*/seed-*/", "*/seed-*/", "seed-*/", "")
+    found = {file.parent for level in levels for file in path.glob(f"{level}{RESULT}")}
     if not found:
         raise MissingData(f"No finished run in {path}; `repcl bench --keep representations ...` makes some.")
     return sorted(found)

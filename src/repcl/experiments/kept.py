@@ -1,5 +1,8 @@
-"""Reads what a run kept for its analysis."""
+"""Reads what a run kept for its analysis, and says how to keep what is not there."""
 
+import shlex
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +14,23 @@ from repcl.analysis.snapshots import Numbers, Rows, Snapshot, Snapshots
 from repcl.errors import ResultMismatch
 from repcl.experiments.result import Result
 
+PASSED_ON = ("--preset", "--encoder", "--data-dir", "--device", "--out")
+
 
 def read_snapshots(folder: Path, result: Result) -> Snapshots | None:
     """The representations of a finished run; None if it kept none."""
     if result.kept is None or result.keep != "representations":
         return None
-    place = folder / result.kept.folder
-    moments = {
-        int(path.stem.removeprefix("after-")): _read(path) for path in place.glob("after-*.safetensors")
-    }
-    start = moments.get(0)
-    if start is None:
-        raise ResultMismatch(f"{place} does not hold what {folder} kept; use --fresh to run it again.")
+    place, again = folder / result.kept.folder, keep_again(result)
+    paths = {int(path.stem.removeprefix("after-")): path for path in place.glob("after-*.safetensors")}
+    if len(paths) != result.kept.files or 0 not in paths:
+        found = ", ".join(paths[done].name for done in sorted(paths)) or "none"
+        raise ResultMismatch(
+            f"Expected the {result.kept.files} files in {place} that the run kept, after-0.safetensors and "
+            f"later ones, found {found}; to keep them again: {again}"
+        )
+    moments = {done: _read(path, again) for done, path in paths.items()}
+    start = moments[0]
     return Snapshots(
         classes=tuple(dict.fromkeys(name for task in result.class_order for name in task)),
         tasks=len(result.class_order),
@@ -35,6 +43,40 @@ def read_snapshots(folder: Path, result: Result) -> Snapshots | None:
     )
 
 
+def keep_again(result: Result) -> str:
+    """What to type so that a run is made again and keeps its representations."""
+    match shlex.split(result.command or ""):
+        case ["repcl", "bench", *options]:
+            words = _without_keep(_separated(options))
+        case ["repcl", "reproduce", *options]:
+            words = _as_bench(result, _separated(options))
+        case _:
+            return "run_experiment(..., keep='representations', fresh=True)"
+    return shlex.join(["repcl", "bench", *words, "--keep", "representations", "--fresh"])
+
+
+def _separated(options: Sequence[str]) -> list[str]:
+    """`--out=runs` as two words."""
+    return [part for word in options for part in (word.split("=", 1) if word.startswith("--") else [word])]
+
+
+def _without_keep(options: Sequence[str]) -> list[str]:
+    return [
+        word
+        for before, word in pairwise(["", *options])
+        if before != "--keep" and word not in ("--keep", "--fresh")
+    ]
+
+
+def _as_bench(result: Result, options: Sequence[str]) -> list[str]:
+    """One run of `repcl reproduce`, which cannot be told what to keep, as options of `repcl bench`."""
+    given = [*pairwise(options)]
+    data = [value for name, value in given if name == "--benchmark" and Path(value).stem == result.benchmark]
+    benchmark = data[0] if data else result.benchmark
+    chosen = ["--benchmark", benchmark, "--method", result.row, "--seed", str(result.seed)]
+    return chosen + [word for name, value in given if name in PASSED_ON for word in (name, value)]
+
+
 def _snapshot(tensors: dict[str, NDArray[np.generic]]) -> Snapshot:
     unknown = np.full(len(tensors["test"]), -1)
     return Snapshot(
@@ -45,11 +87,11 @@ def _snapshot(tensors: dict[str, NDArray[np.generic]]) -> Snapshot:
     )
 
 
-def _read(path: Path) -> dict[str, NDArray[np.generic]]:
+def _read(path: Path, again: str) -> dict[str, NDArray[np.generic]]:
     try:
         return dict(load_file(path))
     except (SafetensorError, OSError) as error:
-        raise ResultMismatch(f"{path} is damaged ({error}); use --fresh to run it again.") from error
+        raise ResultMismatch(f"{path} is damaged ({error}); to keep it again: {again}") from error
 
 
 def _rows(tensor: NDArray[np.generic]) -> Rows:

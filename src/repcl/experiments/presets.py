@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from repcl.analysis.estimator_settings import EstimatorSettings
+from repcl.analysis.estimator_settings import EstimatorSettings, make_estimator
 from repcl.data import InputKind
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods.build import METHODS, method_class
@@ -43,12 +43,14 @@ class Preset:
     layers: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
 
     @property
+    def analysis(self) -> dict[str, Any]:
+        """What the preset says about the estimator; later layers win."""
+        return {key: value for tables in self.layers for key, value in tables.get("analysis", {}).items()}
+
+    @property
     def estimator(self) -> EstimatorSettings:
-        """How mutual information is estimated; later layers win."""
-        chosen: dict[str, Any] = {}
-        for tables in self.layers:
-            chosen |= tables.get("analysis", {})
-        return EstimatorSettings(**chosen)
+        """How mutual information is estimated."""
+        return make_estimator(self.analysis)
 
     def settings_for(self, method: str, benchmark: str, kind: InputKind) -> dict[str, Any]:
         """What the preset says about a method's settings; later layers win."""
@@ -78,13 +80,15 @@ def load_preset(name: str) -> Preset:
         raise InvalidSetting(f"Preset {name!r} is not valid TOML: {error}.") from error
     _check_names(tables)
     base = load_preset(tables["extends"]) if "extends" in tables else Preset(name)
-    return Preset(
+    preset = Preset(
         name=name,
         encoder=tables.get("encoder", base.encoder),
         max_train_per_class=tables.get("max_train_per_class", base.max_train_per_class),
         max_test_per_class=tables.get("max_test_per_class", base.max_test_per_class),
         layers=(*base.layers, tables),
     )
+    make_estimator(preset.analysis)  # wrong values are refused before runs are made, not after
+    return preset
 
 
 def parse_overrides(pairs: Iterable[str], methods: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -122,9 +126,7 @@ def _check_names(tables: Mapping[str, Any]) -> None:
     for name in tables:
         if name not in TOP_LEVEL:
             raise UnknownName("preset entry", name, sorted(TOP_LEVEL))
-    for key in tables.get("analysis", {}):
-        if key not in EstimatorSettings.__dataclass_fields__:
-            raise UnknownName("setting of the analysis", key, EstimatorSettings.__dataclass_fields__)
+    _check_analysis(tables.get("analysis", {}))
     groups = [tables, *tables.get("kinds", {}).values(), *tables.get("benchmarks", {}).values()]
     anywhere = {field for method in METHODS for field in _fields(method)}
     for key in (key for group in groups for key in group.get("all", {})):
@@ -140,3 +142,11 @@ def _check_settings(method: str, settings: Mapping[str, Any]) -> None:
     for key in settings:
         if key not in _fields(method):
             raise UnknownName("setting", key, _fields(method))
+
+
+def _check_analysis(settings: Any) -> None:
+    if not isinstance(settings, Mapping):
+        raise InvalidSetting(f"Expected [analysis] to be a table of settings, found {settings!r}.")
+    for key in settings:
+        if key not in EstimatorSettings.__dataclass_fields__:
+            raise UnknownName("setting of the analysis", key, EstimatorSettings.__dataclass_fields__)

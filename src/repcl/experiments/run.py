@@ -24,6 +24,7 @@ from repcl.experiments.keeping import Keeper, LossRecord, remove_kept
 from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan, plan_run
 from repcl.experiments.result import PREDICTIONS, RESULT, Keep, Result, read_result, write_result
+from repcl.experiments.run_analysis import remove_analysis
 from repcl.experiments.summary import summarise_run, tested_examples
 from repcl.experiments.threads import torch_threads
 from repcl.experiments.tracking import check_trackers, remove_tracking, tracked
@@ -107,9 +108,10 @@ def run_folder(out: str | Path, stream: TaskStream, plan: RunPlan) -> Path:
 
 
 def start_over(folder: Path) -> None:
-    """Forget an earlier run: its checkpoints, its result, what it kept and reported."""
+    """Forget an earlier run: its checkpoints, its result, its analysis, what it kept and reported."""
     remove_checkpoints(folder)
     (folder / RESULT).unlink(missing_ok=True)
+    remove_analysis(folder)
     remove_kept(folder)
     remove_tracking(folder)
 

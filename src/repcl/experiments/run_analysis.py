@@ -33,12 +33,13 @@ from repcl.analysis import (
 )
 from repcl.errors import ResultMismatch
 from repcl.evaluation import TestedExample, class_forgetting, read_predictions
-from repcl.experiments.kept import read_snapshots
+from repcl.experiments.kept import keep_again, read_snapshots
 from repcl.experiments.result import RESULT, Result, read_result, write_whole
 from repcl.experiments.threads import torch_threads
 
-FORMAT = 1
+FORMAT = 2  # 1 had pairs of a text with itself in I(Z1;Z1+)
 ANALYSIS = "analysis.json"
+AUTHORS_ANALYSIS = "analysis-authors.json"  # for comparison only: no report reads it
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,15 @@ class RunAnalysis:
 _AS_JSON: TypeAdapter[RunAnalysis] = TypeAdapter(RunAnalysis)
 
 
-def analyse_run(folder: Path, settings: EstimatorSettings, *, fresh: bool = False) -> RunAnalysis:
-    """Analyse a run and write `analysis.json` beside its result; an analysis already there is read."""
+def analyse_run(
+    folder: Path, settings: EstimatorSettings, *, fresh: bool = False, file: str = ANALYSIS
+) -> RunAnalysis:
+    """Analyse a run and write the file beside its result; an analysis already there is read."""
     result = read_result(folder / RESULT)
-    earlier = None if fresh else read_analysis(folder)
+    earlier = None if fresh else read_analysis(folder, file)
     if earlier is not None and _is_current(earlier, result, settings):
         return earlier
-    tested = read_predictions(folder / Path(result.predictions).name)
+    tested = _read_tested(folder, result)
     snapshots = read_snapshots(folder, result)
     class_tasks = {name: task for task, names in reversed([*enumerate(result.class_order)]) for name in names}
     with torch_threads(1):
@@ -112,15 +115,17 @@ def analyse_run(folder: Path, settings: EstimatorSettings, *, fresh: bool = Fals
             settings,
             confusions=taken_for_newer(tested, class_tasks),
             forgetting=class_forgetting(tested),
-            representations=_ask(snapshots, result, tested, settings) if snapshots is not None else None,
+            representations=_ask(snapshots, folder, result, tested, settings)
+            if snapshots is not None
+            else None,
         )
-    write_whole(folder / ANALYSIS, json.dumps(_AS_JSON.dump_python(found, mode="json"), indent=1) + "\n")
+    write_whole(folder / file, json.dumps(_AS_JSON.dump_python(found, mode="json"), indent=1) + "\n")
     return found
 
 
-def read_analysis(folder: Path) -> RunAnalysis | None:
+def read_analysis(folder: Path, file: str = ANALYSIS) -> RunAnalysis | None:
     """The analysis of a run, if it was made by this version."""
-    path = folder / ANALYSIS
+    path = folder / file
     if not path.is_file():
         return None
     try:
@@ -130,18 +135,42 @@ def read_analysis(folder: Path) -> RunAnalysis | None:
         raise ResultMismatch(f"{path} is damaged; delete it and analyse the run again.") from error
 
 
+def remove_analysis(folder: Path) -> None:
+    """Drop what an analysis of an earlier run wrote, figures too."""
+    for pattern in (ANALYSIS, "analysis-*.json", "analysis-*.svg", "analysis-*.png"):
+        for path in folder.glob(pattern):
+            path.unlink()
+
+
 def _is_current(earlier: RunAnalysis, result: Result, settings: EstimatorSettings) -> bool:
     """Whether nothing has changed since: the run, the estimator, and whether there are representations."""
     is_whole = (earlier.representations is not None) == (result.keep == "representations")
     return is_whole and (earlier.fingerprint, earlier.settings) == (result.fingerprint, settings)
 
 
+def _read_tested(folder: Path, result: Result) -> list[TestedExample]:
+    path = folder / Path(result.predictions).name
+    if not path.is_file():
+        raise ResultMismatch(
+            f"{path} is missing, and a run is not analysed without its predictions; "
+            f"to make it again: {keep_again(result)}"
+        )
+    return read_predictions(path)
+
+
 def _ask(
-    snapshots: Snapshots, result: Result, tested: Sequence[TestedExample], settings: EstimatorSettings
+    snapshots: Snapshots,
+    folder: Path,
+    result: Result,
+    tested: Sequence[TestedExample],
+    settings: EstimatorSettings,
 ) -> Representations:
     first, last = snapshots.first, snapshots.last
     if first is None or last is None:
-        raise ResultMismatch("Representations after the first or the last task are missing; run it again.")
+        raise ResultMismatch(
+            f"{folder} does not hold representations after the first and the last task; "
+            f"to keep them again: {keep_again(result)}"
+        )
     of_first = snapshots.test_tasks == 0
     labels = torch.from_numpy(snapshots.test_labels)
     start = torch.from_numpy(first.test[of_first])

@@ -21,13 +21,13 @@ ByRow = Mapping[str, Sequence[Representations]]
 """The analysed rounds of each row."""
 
 
-def run_drawings(row: str, analysis: RunAnalysis) -> list[Drawing]:
-    """All figures of one run."""
-    known = analysis.representations
+def run_drawings(row: str, analysis: RunAnalysis, prefix: str = "analysis") -> list[Drawing]:
+    """All figures of one run; their names start with the prefix."""
+    known, is_held_out = analysis.representations, analysis.settings.is_held_out
     if known is None:
         return []
     drawings = [
-        draw_fitting(f"analysis-fitting-{name}", quantity, {row: [value]})
+        draw_fitting(f"{prefix}-fitting-{name}", quantity, {row: [value]}, is_held_out=is_held_out)
         for name, quantity, value in (
             ("inputs", "I(X1;Z1)", known.inputs),
             ("classes", "I(Z;Y)", known.classes),
@@ -36,19 +36,25 @@ def run_drawings(row: str, analysis: RunAnalysis) -> list[Drawing]:
         if value.value is not None
     ]
     moments = {"untouched": [known.untouched], "after task 1": [known.first], "at the end": [known.last]}
-    drawings.append(draw_spectra("analysis-spectrum", moments))
+    drawings.append(draw_spectra(f"{prefix}-spectrum", moments))
     if known.movements:
-        drawings.append(draw_drift("analysis-drift", {row: [known]}))
+        drawings.append(draw_drift(f"{prefix}-drift", {row: [known]}))
     return [
         *drawings,
         *(
-            draw_probes(f"analysis-probes-{shots}", row, [matrix], shots=shots)
+            draw_probes(f"{prefix}-probes-{shots}", row, [matrix], shots=shots)
             for shots, matrix in known.probes.items()
         ),
     ]
 
 
-def draw_fitting(name: str, quantity: str, estimates: Mapping[str, Sequence[MutualInformation]]) -> Drawing:
+def draw_fitting(
+    name: str,
+    quantity: str,
+    estimates: Mapping[str, Sequence[MutualInformation]],
+    *,
+    is_held_out: bool = True,
+) -> Drawing:
     """What an estimate would be after so many steps, and in grey what the texts fitted on would say."""
     styles = line_styles(list(estimates))
     with look():
@@ -57,7 +63,8 @@ def draw_fitting(name: str, quantity: str, estimates: Mapping[str, Sequence[Mutu
         for row, rounds in estimates.items():
             steps, held_out, fitted = _mean_curves(rounds)
             _draw_line(axes, steps, held_out, row, styles)
-            axes.plot(steps, fitted, color="#888888", linewidth=0.9, linestyle=styles[row]["linestyle"])
+            if is_held_out:
+                axes.plot(steps, fitted, color="#888888", linewidth=0.9, linestyle=styles[row]["linestyle"])
         shown = [one for rounds in estimates.values() for one in rounds]
         for ceiling in sorted({one.class_ceiling for one in shown if one.class_ceiling is not None}):
             axes.axhline(ceiling, color="black", linewidth=0.8)
@@ -72,13 +79,14 @@ def draw_fitting(name: str, quantity: str, estimates: Mapping[str, Sequence[Mutu
             )
             axes.set_ylim(top=max(axes.get_ylim()[1], 1.1 * ceiling))
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-        axes.plot([], [], color="#888888", linewidth=0.9, label="on the texts fitted on")
+        if is_held_out:
+            axes.plot([], [], color="#888888", linewidth=0.9, label="on the texts fitted on")
         axes.grid(axis="y", **GRID)
         figure.legend(loc="outside lower center", ncols=4, handlelength=4)
-        description = (
-            f"{quantity} on texts that the critic was not fitted on, had the fit ended at that step; "
-            "in grey, with the same dashes, on the texts fitted on"
-        )
+        texts = "texts that the critic was not fitted on" if is_held_out else "the texts fitted on"
+        description = f"{quantity} on {texts}, had the fit ended at that step"
+        if is_held_out:
+            description += "; in grey, with the same dashes, on the texts fitted on"
         return render(figure, name, description)
 
 
@@ -109,15 +117,15 @@ def draw_spectra(name: str, spectra: Mapping[str, Sequence[Spectrum]]) -> Drawin
 
 def draw_probes(name: str, row: str, matrices: Sequence[ProbeMatrix], *, shots: int) -> Drawing:
     """Accuracy of probes on tasks that were not learned yet, row by row from the untouched encoder on."""
-    means = _mean_matrix(matrices)
+    means, texts = _mean_matrix(matrices), f"{shots} text{'s' * (shots > 1)} a class"
     size = 0.36 * len(means)
     with look():
         figure = Figure(figsize=(size + 1.6, size + 1.1), layout="constrained")
         axes = figure.add_subplot(xlabel="probe on task", ylabel="tasks learned")
-        axes.set_title(f"{row}, {shots} texts a class", fontsize=9, loc="left")
+        axes.set_title(f"{row}, {texts}", fontsize=9, loc="left")
         draw_cells(axes, means, rows=["none", *(str(task) for task in range(1, len(means)))])
         description = (
-            f"{row}: accuracy in percent of a probe with {shots} texts a class on tasks not learned yet; "
+            f"{row}: accuracy in percent of a probe with {texts} on tasks not learned yet; "
             "a column that gets darker downwards is representation bias"
         )
         return render(figure, name, description)
@@ -161,8 +169,9 @@ def _mean_values(rounds: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _mean_matrix(matrices: Sequence[ProbeMatrix]) -> Any:
-    """In percent, NaN where nothing was probed."""
-    values = np.array(matrices, dtype=np.float64)
+    """In percent, NaN where nothing was probed; only rounds with all tasks count."""
+    tasks = max(map(len, matrices))
+    values = np.array([matrix for matrix in matrices if len(matrix) == tasks], dtype=np.float64)
     known = ~np.isnan(values).all(axis=0)
     means = np.full(values.shape[1:], np.nan)
     means[known] = 100 * np.nanmean(values[:, known], axis=0)

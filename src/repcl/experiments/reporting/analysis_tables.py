@@ -1,13 +1,13 @@
-"""The tables of an analysis: of one run, question by question, and of many runs, line by line."""
+"""The tables of one run's analysis, question by question."""
 
 from collections.abc import Sequence
 from statistics import fmean
 
+from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
-from repcl.analysis.transfer import SHOTS
+from repcl.experiments.reporting.estimator_notes import estimator_text
 from repcl.experiments.reporting.table import Cell, Column, Row, Table, count, missing, number, word
-from repcl.experiments.result import Result
 from repcl.experiments.run_analysis import Representations, RunAnalysis
 
 WORST = 10
@@ -23,7 +23,7 @@ def run_tables(analysis: RunAnalysis) -> list[Table]:
     """Everything that is known about a run, question by question."""
     tables = []
     if (known := analysis.representations) is not None:
-        tables += [_information(known), _spectra(known), _transfer(known), _tasks(known)]
+        tables += [_information(known, analysis.settings), _spectra(known), _transfer(known), _tasks(known)]
     return [*tables, _confusions(analysis), _forgotten(analysis)]
 
 
@@ -37,7 +37,7 @@ def points(value: float | None) -> Cell:
     return missing() if value is None else Cell(f"{100 * value:+.1f}", (100 * value,))
 
 
-def _information(known: Representations) -> Table:
+def _information(known: Representations, settings: EstimatorSettings) -> Table:
     columns = [
         Column("quantity", is_text=True),
         Column("MINE"),
@@ -51,7 +51,9 @@ def _information(known: Representations) -> Table:
     ]
     values = dict(zip(QUANTITIES, (known.inputs, known.classes, known.same_class), strict=True))
     rows = [_estimate(name, value) for name, value in values.items()]
-    notes = [] if known.fano is None else [f"Fano: the final accuracy implies I(Z;Y) ≥ {known.fano:.2f}."]
+    notes = [f"Estimated with {estimator_text(settings)}."]
+    if known.fano is not None:
+        notes.append(f"Fano: the final accuracy implies I(Z;Y) ≥ {known.fano:.2f}.")
     return Table("information", "Mutual information, nats", columns, [rows], notes)
 
 
@@ -164,33 +166,3 @@ def _forgotten(analysis: RunAnalysis) -> Table:
     rows = [[word(label), number(100 * drop)] for label, drop in worst]
     columns = [Column("class", is_text=True), Column("points lost since its best moment")]
     return Table("forgetting", "Classes that lost most", columns, [rows])
-
-
-def overview_table(runs: Sequence[tuple[Result, RunAnalysis]]) -> Table:
-    """The main numbers of many runs, one line each."""
-    columns = [
-        Column("run", is_text=True),
-        Column("round"),
-        Column("accuracy, percent"),
-        *(Column(name) for name in QUANTITIES),
-        Column("effective rank, task 1"),
-        *(Column(f"forward, {shots}-shot") for shots in SHOTS),
-        Column("backward, task given"),
-    ]
-    rows = [_overview(result, analysis.representations) for result, analysis in runs]
-    notes = ["Information in nats, by MINE; transfer in points. A dash: not kept, or too few texts."]
-    return Table("analysis", "Analysis of all runs", columns, [rows], notes)
-
-
-def _overview(result: Result, known: Representations | None) -> Row:
-    accuracy = None if result.final_accuracy is None else 100 * result.final_accuracy
-    start = [word(f"{result.benchmark} {result.row}"), count(result.seed), number(accuracy)]
-    if known is None:
-        return [*start, *[missing()] * (len(QUANTITIES) + len(SHOTS) + 2)]
-    return [
-        *start,
-        *(nats(one.value) for one in (known.inputs, known.classes, known.same_class)),
-        number(known.first.effective_rank),
-        *(points(known.forward_transfer.get(shots)) for shots in SHOTS),
-        points(known.masked_backward_transfer),
-    ]

@@ -5,10 +5,11 @@ from itertools import pairwise
 
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.evaluation import Summary, summarise
+from repcl.experiments.reporting.estimator_notes import caution_notes
 from repcl.experiments.reporting.runs import BenchmarkRuns
-from repcl.experiments.reporting.scores import mark_notes
+from repcl.experiments.reporting.scores import mark_notes, mixed_notes
 from repcl.experiments.reporting.table import Cell, Column, missing, number
-from repcl.experiments.run_analysis import Representations
+from repcl.experiments.run_analysis import Representations, RunAnalysis
 
 Quantity = Callable[[Representations], MutualInformation]
 
@@ -47,7 +48,7 @@ def spread_cell(summary: Summary | None, digits: int) -> Cell:
 def information_notes(
     runs: BenchmarkRuns, rows: Sequence[str], quantities: Mapping[str, Quantity]
 ) -> list[str]:
-    """Ceilings, what could not be estimated and why, and the marks of incomplete data."""
+    """Ceilings, what could not be estimated and why, what cannot be compared, marks of incomplete data."""
     known = [one for name in rows for one in known_rounds(runs, name)]
     notes = []
     for title, quantity in quantities.items():
@@ -63,14 +64,19 @@ def information_notes(
         notes.append(
             f"Not analysed: {', '.join(absent)}; `repcl analyze` does it for runs that kept representations."
         )
-    return [*notes, *mark_notes([method for name in rows if (method := runs.find(name))])]
+    settings = {name: [one.settings for one in analysed_rounds(runs, name)] for name in rows}
+    methods = [method for name in rows if (method := runs.find(name))]
+    return [*notes, *caution_notes(settings), *mixed_notes(methods), *mark_notes(methods)]
 
 
 def _ceilings(found: Sequence[MutualInformation]) -> str:
     fewest = min(found, key=lambda one: one.texts)
     about = f"read off {fewest.texts} texts, no value above their ln {fewest.text_ceiling:.2f} can be trusted"
-    classes = next((one.class_ceiling for one in found if one.class_ceiling is not None), None)
-    return about if classes is None else f"at most ln of the classes, {classes:.2f}; {about}"
+    ceilings = sorted({one.class_ceiling for one in found if one.class_ceiling is not None})
+    if not ceilings:
+        return about
+    classes = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (ceilings[0], ceilings[-1])))
+    return f"at most ln of the classes, {classes}; {about}"
 
 
 def order_note(
@@ -96,11 +102,16 @@ def _falling(values: Mapping[str, float]) -> str:
     return ranked[0] + "".join(f" {sign} {name}" for sign, name in zip(signs, ranked[1:], strict=True))
 
 
-def known_rounds(runs: BenchmarkRuns, name: str) -> list[Representations]:
-    """The analysed rounds of a row."""
+def analysed_rounds(runs: BenchmarkRuns, name: str) -> list[RunAnalysis]:
+    """The rounds of a row whose representations were analysed."""
     method = runs.find(name)
     analyses = [run.analysis for run in method.runs] if method is not None else []
-    return [one.representations for one in analyses if one is not None and one.representations is not None]
+    return [one for one in analyses if one is not None and one.representations is not None]
+
+
+def known_rounds(runs: BenchmarkRuns, name: str) -> list[Representations]:
+    """What is known about the representations of a row, round by round."""
+    return [one.representations for one in analysed_rounds(runs, name) if one.representations is not None]
 
 
 def analysed_rows(runs: BenchmarkRuns) -> list[str]:

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from repcl.experiments.reporting.analysis_figures import draw_fitting, draw_probes, draw_spectra
-from repcl.experiments.reporting.information_cells import about_inputs, about_same_class, known_rounds
+from repcl.experiments.reporting.information_cells import (
+    about_inputs,
+    about_same_class,
+    analysed_rounds,
+    known_rounds,
+)
 from repcl.experiments.reporting.runs import BenchmarkRuns
 from repcl.experiments.reporting.section import Folded, Grid, Part
 
@@ -29,6 +34,7 @@ def representation_figures(benchmarks: Sequence[BenchmarkRuns], rows: Sequence[s
 def _representation_parts(runs: BenchmarkRuns, rows: Sequence[str]) -> list[Part]:
     """Fitting curves of both estimates and the spectra of the first task."""
     known = {name: found for name in rows if (found := known_rounds(runs, name))}
+    is_held_out = any(one.settings.is_held_out for name in known for one in analysed_rounds(runs, name))
     parts: list[Part] = []
     for file, title, quantity in (
         ("same-class", "I(Z1;Z1+)", about_same_class),
@@ -40,7 +46,8 @@ def _representation_parts(runs: BenchmarkRuns, rows: Sequence[str]) -> list[Part
             if (estimated := [one for one in map(quantity, rounds) if one.value is not None])
         }
         if estimates:
-            parts.append(draw_fitting(f"{runs.name}-fitting-{file}", f"{runs.name}: {title}", estimates))
+            name, about = f"{runs.name}-fitting-{file}", f"{runs.name}: {title}"
+            parts.append(draw_fitting(name, about, estimates, is_held_out=is_held_out))
     if known:
         spectra = {name: [one.first for one in rounds] for name, rounds in known.items()}
         untouched = [one.untouched for one in next(iter(known.values()))]

@@ -142,7 +142,9 @@ def _read(folder: Path) -> Iterator[Run]:
         result = read_result(path)
         predictions = path.parent / Path(result.predictions).name
         stored = predictions if predictions.is_file() else None
-        yield Run(result, stored, read_analysis(path.parent))
+        analysis = read_analysis(path.parent)
+        is_its_own = analysis is not None and analysis.fingerprint == result.fingerprint
+        yield Run(result, stored, analysis if is_its_own else None)
 
 
 def _rank(result: Result) -> tuple[int, str]:

@@ -66,7 +66,7 @@ def results_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Tab
         _by_track(runs, rows, paper if with_paper else None),
         [
             *mark_notes(runs.methods),
-            *_mixed_notes(runs),
+            *mixed_notes(runs.methods),
             *_constant_notes(runs),
             *(paper_notes(runs, rows, paper) if with_paper else []),
         ],
@@ -118,6 +118,12 @@ def mark_notes(methods: Sequence[MethodRuns]) -> list[str]:
         CAPPED: "capped: texts or tasks were left out on purpose; not comparable with whole runs.",
     }
     return [f"{sign} {note}" for sign, note in notes.items() if sign in marks]
+
+
+def mixed_notes(methods: Sequence[MethodRuns]) -> list[str]:
+    """Which rows are means over rounds that do not belong together."""
+    mixed = ", ".join(method.name for method in methods if method.is_mixed)
+    return [f"Rounds run with different settings or data: {mixed}. Their mean means little."] if mixed else []
 
 
 def paper_notes(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> list[str]:
@@ -190,11 +196,6 @@ def _score_row(method: MethodRuns, benchmark: str, paper: Paper | None) -> Row:
 def _absent_row(name: str, width: int) -> Row:
     values = (2, 1, 2, 2, 2, 2, 1, 1)  # of the columns after the first
     return [word(name), *(missing(values[place]) for place in range(width - 1))]
-
-
-def _mixed_notes(runs: BenchmarkRuns) -> list[str]:
-    mixed = ", ".join(method.name for method in runs.methods if method.is_mixed)
-    return [f"Rounds run with different settings or data: {mixed}. Their mean means little."] if mixed else []
 
 
 def _constant_notes(runs: BenchmarkRuns) -> list[str]:

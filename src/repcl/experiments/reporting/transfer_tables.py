@@ -7,6 +7,7 @@ from repcl.analysis.transfer import SHOTS
 from repcl.evaluation import summarise
 from repcl.experiments.reporting.information_cells import known_rounds, spread_cell
 from repcl.experiments.reporting.runs import BenchmarkRuns
+from repcl.experiments.reporting.scores import mixed_notes
 from repcl.experiments.reporting.table import Cell, Column, Table, word
 from repcl.experiments.run_analysis import Representations
 
@@ -31,7 +32,8 @@ def transfer_tables(recipe: str, runs: BenchmarkRuns, rows: Sequence[str]) -> li
         for name, rounds in known.items()
     ]
     title = f"{runs.name}: transfer between tasks, points, and drift"
-    return [Table(f"paper-{recipe}-transfer-{runs.name}", title, columns, [body], _NOTES)]
+    notes = [*_NOTES, *mixed_notes([method for name in known if (method := runs.find(name))])]
+    return [Table(f"paper-{recipe}-transfer-{runs.name}", title, columns, [body], notes)]
 
 
 _NOTES = [
