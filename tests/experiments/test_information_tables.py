@@ -127,7 +127,7 @@ def test_the_order_of_rows_is_compared_with_the_papers(tmp_path):
     write(tmp_path, "fea", analysed(2.0, 1.3))
     write(tmp_path, "joint", analysed(2.0, 1.1))
     table, _ = tables(tmp_path, "bias")
-    assert "Order by I(Z;Y): fea > joint; the paper's: joint > fea." in table.notes
+    assert "Order by I(Z;Y): fea > joint; by InfoNCE: fea > joint; the paper's: joint > fea." in table.notes
 
 
 def test_ceilings_and_too_few_texts_are_said_below_the_table(tmp_path):
@@ -169,8 +169,10 @@ def test_the_table_of_the_first_task_joins_both_tables_of_the_paper(tmp_path):
     # method, rounds, I(X1;Z1) by two bounds and the paper's, I(Z1;Z1+) likewise, effective rank
     assert cells(table, "crl") == ["crl", "1", "2.10", "2.30", "2.12", "1.10", "1.30", "–", "1.8"]
     assert cells(table, "repcl") == ["repcl", "1", "1.90", "2.10", "2.41", "1.00", "1.20", "2.01", "1.8"]
-    assert "Order by I(X1;Z1): crl > fea > repcl; the paper's: repcl > fea > crl." in table.notes
-    assert "Order by I(Z1;Z1+): crl > fea = repcl; the paper's: repcl > fea." in table.notes
+    by_both = "crl > fea > repcl; by InfoNCE: crl > fea > repcl"
+    assert f"Order by I(X1;Z1): {by_both}; the paper's: repcl > fea > crl." in table.notes
+    by_both = "crl > fea = repcl; by InfoNCE: crl > fea = repcl"
+    assert f"Order by I(Z1;Z1+): {by_both}; the paper's: repcl > fea." in table.notes
 
 
 def test_rows_without_an_analysis_are_left_out_of_the_pages_tables(tmp_path):

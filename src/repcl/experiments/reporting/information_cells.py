@@ -82,17 +82,25 @@ def _ceilings(found: Sequence[MutualInformation]) -> str:
 def order_note(
     runs: BenchmarkRuns, rows: Sequence[str], title: str, quantity: Quantity, printed: Mapping[str, float]
 ) -> str:
-    """Our order of rows by a quantity, beside the paper's where it has them."""
-    ours = {}
-    for name in rows:
-        values = [value for one in known_rounds(runs, name) if (value := quantity(one).value) is not None]
-        if values:
-            ours[name] = summarise(values).mean
+    """Our orders of rows by both bounds of a quantity, beside the paper's where it has them."""
+    found = {name: [quantity(one) for one in known_rounds(runs, name)] for name in rows}
+    ours = _means(found, lambda one: one.value)
     if len(ours) < 2:
         return ""
+    second = _means(found, lambda one: one.info_nce)
     paper = {name: printed[name] for name in ours if name in printed}
     beside = f"; the paper's: {_falling(paper)}" if len(paper) > 1 else ""
-    return f"Order by {title}: {_falling(ours)}{beside}."
+    return f"Order by {title}: {_falling(ours)}; by InfoNCE: {_falling(second)}{beside}."
+
+
+def _means(
+    found: Mapping[str, Sequence[MutualInformation]], bound: Callable[[MutualInformation], float | None]
+) -> dict[str, float]:
+    """The mean over rounds of one bound, for the rows that have it."""
+    known = {
+        name: [value for one in rounds if (value := bound(one)) is not None] for name, rounds in found.items()
+    }
+    return {name: summarise(values).mean for name, values in known.items() if values}
 
 
 def _falling(values: Mapping[str, float]) -> str:
