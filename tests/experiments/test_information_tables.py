@@ -17,7 +17,7 @@ from repcl.experiments.analyses import estimator_of
 from repcl.experiments.paper import load_paper
 from repcl.experiments.presets import load_preset
 from repcl.experiments.recipes import RECIPES
-from repcl.experiments.reporting.analysis_figures import draw_fitting, draw_probes, run_drawings
+from repcl.experiments.reporting.analysis_figures import draw_fitting, draw_probes, draw_spectra, run_drawings
 from repcl.experiments.reporting.analysis_overview import overview_table
 from repcl.experiments.reporting.analysis_tables import run_tables
 from repcl.experiments.reporting.information_cells import analysed_rows
@@ -158,6 +158,11 @@ def test_the_table_of_representations_has_the_papers_accuracy_and_figures(tmp_pa
         "fewrel-fitting-inputs",
         "fewrel-spectra",
     ]
+
+
+def test_a_spectrum_within_one_power_of_ten_has_plain_numbers_at_its_axis():
+    narrow = Spectrum([3.0, 2.0, 0.4], [0.3, 0.2, 0.1], [0.5, 0.3, 0.2], 2.0, 2.0, 0.5, texts=24)
+    assert "mathdefault" not in draw_spectra("spectra", {"fea": [narrow]}).svg
 
 
 def test_the_table_of_the_first_task_joins_both_tables_of_the_paper(tmp_path):

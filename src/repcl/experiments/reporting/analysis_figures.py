@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
@@ -103,6 +103,7 @@ def draw_spectra(name: str, spectra: Mapping[str, Sequence[Spectrum]]) -> Drawin
             axes.set_xlabel("rank")
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())  # its own writes formulas, which are off here
             axes.grid(axis="y", **GRID)
             for row, rounds in spectra.items():
                 values = _mean_values([getattr(one, kind) for one in rounds])
