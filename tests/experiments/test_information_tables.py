@@ -180,6 +180,14 @@ def test_the_table_of_the_first_task_joins_both_tables_of_the_paper(tmp_path):
     assert f"Order by I(Z1;Z1+): {by_both}; the paper's: repcl > fea." in table.notes
 
 
+def test_rows_with_different_numbers_of_rounds_are_told(tmp_path):
+    for seed in (0, 1):
+        write(tmp_path, "fea", analysed(2.0, 1.0), seed=seed)
+    write(tmp_path, "crl", analysed(2.0, 1.0))
+    table, _ = tables(tmp_path, "bias")
+    assert "Rounds analysed: crl 1, fea 2." in table.notes
+
+
 def test_rows_without_an_analysis_are_left_out_of_the_pages_tables(tmp_path):
     write(tmp_path, "fea", analysed(2.0, 1.0))
     write(tmp_path, "repcl", None)

@@ -65,6 +65,9 @@ def information_notes(
             f"Not analysed: {', '.join(absent)}; `repcl analyze` does it for runs that kept representations."
         )
     settings = {name: [one.settings for one in analysed_rounds(runs, name)] for name in rows}
+    rounds = {name: len(analysed) for name, analysed in settings.items() if analysed}
+    if len(set(rounds.values())) > 1:
+        notes.append(f"Rounds analysed: {', '.join(f'{name} {number}' for name, number in rounds.items())}.")
     methods = [method for name in rows if (method := runs.find(name))]
     return [*notes, *caution_notes(settings), *mixed_notes(methods), *mark_notes(methods)]
 
