@@ -259,7 +259,7 @@ def test_predict_can_ask_an_older_revision(repcl, model):
         (("rollback", "nowhere", 1), "There is no model in nowhere"),
         (("classes", "rename", "MODEL", "fruit", ""), "Expected a label (str that is not empty"),
         (("classes", "merge", "MODEL", "fruit", "vehicle", "--into", " "), "Expected a label"),
-        (("predict", "MODEL", "a", "--device", "tpu9"), "Expected a device that this machine has"),
+        (("predict", "MODEL", "a", "--device", "tpu9"), "Expected a device that torch finds on this machine"),
     ],
 )
 def test_mistakes_get_one_sentence_and_exit_code_2(repcl, model, words, sentence, monkeypatch, tmp_path):

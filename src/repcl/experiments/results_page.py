@@ -65,26 +65,26 @@ def write_results_page(results: Path, page: Path) -> None:
     write_whole(page, render_results(template.read_text(encoding="utf-8"), results))
 
 
-def _of_each(make: Callable[[BenchmarkRuns, Benchmarks], Table | None]) -> Answer:
+def _of_each(make: Callable[[BenchmarkRuns], Table | None]) -> Answer:
     """A table of the named benchmark, or of each of them."""
 
     def answer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
         chosen = [runs for runs in benchmarks if not words or runs.name in words]
-        tables = [make(runs, benchmarks) for runs in chosen]
+        tables = [make(runs) for runs in chosen]
         return _markdown([table for table in tables if table is not None])
 
     return answer
 
 
-def _results(runs: BenchmarkRuns, benchmarks: Benchmarks) -> Table:
-    return results_table(runs, row_names(benchmarks), load_paper())
+def _results(runs: BenchmarkRuns) -> Table:
+    return results_table(runs, row_names([runs]), load_paper())
 
 
-def _significance(runs: BenchmarkRuns, _: Benchmarks) -> Table | None:
-    return significance_table(runs)
+def _bounds(runs: BenchmarkRuns) -> Table | None:
+    return bounds_table(runs, load_paper())
 
 
-def _first_task(runs: BenchmarkRuns, _: Benchmarks) -> Table | None:
+def _first_task(runs: BenchmarkRuns) -> Table | None:
     rows = analysed_rows(runs)
     return first_task_table(runs, rows, load_paper()) if rows else None
 
@@ -151,11 +151,11 @@ def _markdown(tables: Sequence[Table]) -> str:
 PLACEHOLDERS: Mapping[str, Answer] = {
     "overview": _overview,
     "results": _of_each(_results),
-    "significance": _of_each(_significance),
-    "tasks": _of_each(lambda runs, _: tasks_table(runs)),
-    "bounds": _of_each(lambda runs, _: bounds_table(runs, load_paper())),
-    "costs": _of_each(lambda runs, _: costs_table(runs)),
-    "origin": _of_each(lambda runs, _: origin_table(runs)),
+    "significance": _of_each(significance_table),
+    "tasks": _of_each(tasks_table),
+    "bounds": _of_each(_bounds),
+    "costs": _of_each(costs_table),
+    "origin": _of_each(origin_table),
     "recipe": _recipe,
     "information": _information,
     "first_task": _of_each(_first_task),

@@ -85,8 +85,8 @@ def chosen_device(name: torch.device | str | None) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
         raise InvalidSetting(
-            f"Expected a device that this machine has (cpu, cuda, mps), found {str(name)!r}: leave it out to "
-            f"take {best_device().type}."
+            f"Expected a device that torch finds on this machine, found {str(name)!r}: leave it out to take "
+            f"{best_device().type}."
         ) from error
     return device
 
