@@ -54,6 +54,20 @@ def test_a_fixed_setting_is_not_searched():
 
 
 @pytest.mark.parametrize(
+    ("switched_off", "idle"),
+    [
+        ({"contrast": "none"}, {"contrast_weight", "temperature"}),
+        ({"generation": "none"}, {"generation_weight", "mask_probability"}),
+        ({"adversarial": False}, {"adversarial_step_size"}),
+    ],
+)
+def test_settings_of_a_term_that_is_switched_off_are_not_searched(switched_off, idle):
+    settings, space = settings_of("repcl"), load_space("repcl")
+    searched = fit_space(space, "repcl", settings, fixed=())
+    assert searched.keys() - fit_space(space, "repcl", settings | switched_off, fixed=()).keys() == idle
+
+
+@pytest.mark.parametrize(
     ("drawn", "tried"), [(3.14159e-05, 3.14e-05), (0.0001999999, 2e-4), (0.123456, 0.123), (1e-5, 1e-5)]
 )
 def test_drawn_numbers_have_three_digits_and_stay_in_the_range(drawn, tried):
@@ -89,13 +103,19 @@ def test_a_file_replaces_the_shipped_table(tmp_path):
         (
             "[all]\nlearning_rate = 3",
             InvalidSetting,
-            "must be a list of values or { low, high, log }, found 3",
+            "must be a list of values or { low, high, log, unless }, found 3",
         ),
         ("[all]\nlearning_rate = { low = 1 }", InvalidSetting, "must be a list of values or"),
         ("[all]\nlearning_rate = { low = 1, high = 2, lag = true }", InvalidSetting, "must be a list"),
         ("[all]\nlearning_rate = { low = 'a', high = 2 }", InvalidSetting, "needs numbers"),
         ("[all]\nlearning_rate = { low = 2, high = 1 }", InvalidSetting, "needs low < high"),
         ("[all]\nretain = { low = 0, high = 1, log = true }", InvalidSetting, "low above 0 with log"),
+        ("[all]\nretain = { low = 0, high = 1, unless = 3 }", InvalidSetting, "a value as unless, found 3"),
+        (
+            "[all]\nretain = { low = 0, high = 1, unless = { reserve = true } }",
+            UnknownName,
+            "Did you mean 'reserved'",
+        ),
         ("[all", InvalidSetting, "is not valid TOML"),
     ],
 )

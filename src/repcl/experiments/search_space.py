@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
@@ -21,12 +21,16 @@ SIGNIFICANT_DIGITS = 3  # of what is tried: more would suggest a precision that 
 
 @dataclass(frozen=True)
 class Range:
-    """All numbers from `low` to `high`, drawn evenly or evenly in their logarithm."""
+    """All numbers from `low` to `high`, drawn evenly or evenly in their logarithm.
+
+    `unless` names values of other settings, any of which makes this one idle: not worth a search.
+    """
 
     low: float
     high: float
     is_log: bool = False
     is_whole: bool = False
+    unless: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ends(self) -> tuple[Any, ...]:
@@ -35,7 +39,11 @@ class Range:
 
     def including(self, value: Any) -> "Range":
         """The range, widened as far as needed to hold a number."""
-        return Range(min(self.low, value), max(self.high, value), self.is_log, self.is_whole)
+        return replace(self, low=min(self.low, value), high=max(self.high, value))
+
+    def is_idle(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it changes nothing beside these settings."""
+        return any(settings[key] == value for key, value in self.unless.items())
 
     def rounded(self, value: float) -> float:
         """A drawn number in a form that people can read."""
@@ -85,13 +93,18 @@ def load_space(method: str, path: Path | None = None) -> Space:
     fields = method_class(method).Settings.model_fields
     entries = {key: entry for key, entry in tables.get("all", {}).items() if key in fields}
     entries |= tables.get("methods", {}).get(method, {})
-    return {
+    space = {
         key: _dimension(entry, f"{key} in {source}", fields[key].annotation) for key, entry in entries.items()
     }
+    for dimension in space.values():
+        for key in dimension.unless if isinstance(dimension, Range) else ():
+            if key not in fields:
+                raise UnknownName(f"setting of {method}", key, fields)
+    return space
 
 
 def fit_space(space: Space, method: str, settings: Mapping[str, Any], fixed: Collection[str]) -> Space:
-    """The space without what the user fixed, holding the preset's own values, with every end checked.
+    """The space without what is fixed or idle, holding the preset's own values, with every end checked.
 
     Args:
         space: what could be searched.
@@ -102,7 +115,7 @@ def fit_space(space: Space, method: str, settings: Mapping[str, Any], fixed: Col
     kind = method_class(method).Settings
     fitted: dict[str, Dimension] = {}
     for key, dimension in space.items():
-        if key in fixed:
+        if key in fixed or (isinstance(dimension, Range) and dimension.is_idle(settings)):
             continue
         for value in dimension.ends:
             make_settings(kind, {**settings, key: value})
@@ -140,16 +153,21 @@ def _dimension(entry: Any, where: str, annotation: Any) -> Dimension:
     """A list of values, or a table with the ends of a range."""
     if isinstance(entry, list) and entry and not any(isinstance(value, list | dict) for value in entry):
         return Choices(tuple(entry))
-    if not isinstance(entry, dict) or not {"low", "high"} <= entry.keys() <= {"low", "high", "log"}:
-        raise InvalidSetting(f"{where} must be a list of values or {{ low, high, log }}, found {entry!r}.")
-    low, high, is_log = entry["low"], entry["high"], entry.get("log", False)
+    known = {"low", "high", "log", "unless"}
+    if not isinstance(entry, dict) or not {"low", "high"} <= entry.keys() <= known:
+        raise InvalidSetting(
+            f"{where} must be a list of values or {{ low, high, log, unless }}, found {entry!r}."
+        )
+    low, high, is_log, unless = entry["low"], entry["high"], entry.get("log", False), entry.get("unless", {})
+    if not isinstance(unless, dict):
+        raise InvalidSetting(f"{where} needs settings with a value as unless, found {unless!r}.")
     if not _is_number(low) or not _is_number(high) or not isinstance(is_log, bool):
         raise InvalidSetting(
             f"{where} needs numbers as low and high and true or false as log, found {entry!r}."
         )
     if low >= high or (is_log and low <= 0):
         raise InvalidSetting(f"{where} needs low < high, and low above 0 with log, found {entry!r}.")
-    return Range(low, high, is_log, is_whole=int in (annotation, *get_args(annotation)))
+    return Range(low, high, is_log, int in (annotation, *get_args(annotation)), unless)
 
 
 def _is_number(value: Any) -> bool:
