@@ -74,9 +74,15 @@ def test_results_of_a_folder_of_their_own_are_named_by_it(results):
     assert render_results("{{ first-task/rounds hwu64 repcl }}", results) == "0"
 
 
-def test_the_table_of_the_first_task_is_only_made_of_analysed_runs(results):
-    assert render_results("{{ information }}", results) == NOTHING_YET
-    assert render_results("{{ first_task }}", results) == NOTHING_YET
+@pytest.mark.parametrize("name", ["information", "transfer", "first_task"])
+def test_tables_about_representations_are_only_made_of_analysed_runs(results, name):
+    assert render_results(f"{{{{ {name} }}}}", results) == NOTHING_YET
+
+
+def test_transfer_can_be_asked_for_without_information():
+    folder = ROOT / "results"
+    assert "forward, 1-shot" in render_results("{{ retain/transfer demo }}", folder)
+    assert "I(Z;Y)" not in render_results("{{ retain/transfer demo }}", folder)
 
 
 def test_without_results_the_page_says_so(tmp_path):

@@ -32,6 +32,7 @@ from repcl.experiments.reporting.scores import (
 from repcl.experiments.reporting.settings import origin_table, versions_table
 from repcl.experiments.reporting.significance import compare_methods, significance_table
 from repcl.experiments.reporting.table import Table, mean_and_spread
+from repcl.experiments.reporting.transfer_tables import transfer_tables
 from repcl.experiments.result import write_whole
 
 Benchmarks = Sequence[BenchmarkRuns]
@@ -103,9 +104,20 @@ def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 def _information(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """What is known about inputs and classes, and transfer: every analysed row, not only the paper's."""
-    chosen = [runs for runs in benchmarks if (not words or runs.name in words) and analysed_rows(runs)]
-    made = (bias_tables([runs], analysed_rows(runs), load_paper()) for runs in chosen)
+    made = (bias_tables([runs], rows, load_paper()) for runs, rows in _analysed(benchmarks, words))
     return _markdown([table for tables in made for table in tables])
+
+
+def _transfer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """What passes from task to task: every analysed row."""
+    made = (transfer_tables("bias", runs, rows) for runs, rows in _analysed(benchmarks, words))
+    return _markdown([table for tables in made for table in tables])
+
+
+def _analysed(benchmarks: Benchmarks, words: Sequence[str]) -> list[tuple[BenchmarkRuns, list[str]]]:
+    """The named benchmarks, or all, that have analysed rows, with these rows."""
+    chosen = [runs for runs in benchmarks if not words or runs.name in words]
+    return [(runs, rows) for runs in chosen if (rows := analysed_rows(runs))]
 
 
 def _versions(benchmarks: Benchmarks, _: Sequence[str]) -> str:
@@ -158,6 +170,7 @@ PLACEHOLDERS: Mapping[str, Answer] = {
     "origin": _of_each(origin_table),
     "recipe": _recipe,
     "information": _information,
+    "transfer": _transfer,
     "first_task": _of_each(_first_task),
     "versions": _versions,
     "accuracy": _accuracy,
