@@ -67,6 +67,13 @@ def test_recipes_can_be_asked_for_on_all_or_some_benchmarks(results):
     assert "demo Acc" not in render_results("{{ recipe main hwu64 }}", results)
 
 
+def test_a_table_of_the_paper_says_which_rounds_a_row_has_where_these_differ(results):
+    assert "Rounds:" not in render_results("{{ recipe ablation demo }}", results)
+    write_grid(results, {"repcl@no-con": 0.9}, rounds=3)
+    page = render_results("{{ recipe ablation demo }}", results)
+    assert "demo: Rounds: repcl 0, 1; repcl@no-con 0, 1, 2." in page
+
+
 def test_results_of_a_folder_of_their_own_are_named_by_it(results):
     write_grid(results / "first-task", {"repcl": 0.9}, benchmark="fewrel")
     assert render_results("{{ rounds fewrel repcl }}", results) == "0"

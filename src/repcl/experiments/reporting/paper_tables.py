@@ -9,6 +9,7 @@ from repcl.experiments.reporting.scores import (
     forgetting_rate,
     mark_notes,
     paper_notes,
+    rounds_notes,
 )
 from repcl.experiments.reporting.table import (
     Cell,
@@ -158,6 +159,8 @@ def _notes(
     shown = [method for runs in benchmarks for name in rows if (method := runs.find(name))]
     notes = mark_notes(shown)
     for runs in benchmarks:
+        own = [method for name in rows if (method := runs.find(name))]
+        notes += [f"{runs.name}: {note}" for note in rounds_notes(own)]
         if runs.name in covered:
             notes += [f"{runs.name}: {note}" for note in paper_notes(runs, rows, paper)]
     return notes

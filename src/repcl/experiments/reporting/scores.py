@@ -126,6 +126,15 @@ def mixed_notes(methods: Sequence[MethodRuns]) -> list[str]:
     return [f"Rounds run with different settings or data: {mixed}. Their mean means little."] if mixed else []
 
 
+def rounds_notes(methods: Sequence[MethodRuns]) -> list[str]:
+    """Which rounds each row is a mean of, where these are not the same for all."""
+    rounds = {method.name: tuple(result.seed for result in method.results) for method in methods}
+    if len(set(rounds.values())) < 2:
+        return []
+    listed = "; ".join(f"{name} {', '.join(map(str, seeds))}" for name, seeds in rounds.items())
+    return [f"Rounds: {listed}. Means over other rounds are means over other class orders and splits."]
+
+
 def paper_notes(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> list[str]:
     """Where these runs differ from the paper's, so that readers compare what can be compared."""
     slips = [note for name in rows for note in paper.notes(runs.name, name)]
