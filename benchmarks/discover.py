@@ -25,7 +25,7 @@ from repcl.data import Example
 
 def main() -> None:
     options = read_options()
-    stream = load_benchmark("banking77", data_dir=options.data_dir, seed=0)
+    stream = load_benchmark("banking77", data_dir=options.data_dir, round=0)
     names = [name for task in stream.tasks for name in task.classes]
     learned = set(names[: options.classes])
     train = [one for task in stream.tasks for one in task.train if one.label in learned]

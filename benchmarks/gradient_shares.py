@@ -21,8 +21,8 @@ import repcl.methods.repcl as method_file
 from repcl.benchmarks import load_benchmark
 from repcl.data import round_seed
 from repcl.experiments import plan_run
-from repcl.experiments.presets import parse_overrides
 from repcl.methods import build_method
+from repcl.presets import parse_overrides
 from repcl.training import LossTerms, run_stage
 
 ROUND = 5
@@ -34,7 +34,7 @@ def main() -> None:
     torch.set_num_threads(1)
     stream = load_benchmark(
         options.benchmark,
-        seed=ROUND,
+        round=ROUND,
         data_dir=options.data_dir,
         max_train_per_class=options.max_train_per_class,
     )

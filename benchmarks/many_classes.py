@@ -27,17 +27,17 @@ TIMED = 200
 
 
 class MadeUp:
-    """Embeddings around a centre of each class; labels are numbers."""
+    """Embeddings around a center of each class; labels are numbers."""
 
     def __init__(self, classes: int, size: int) -> None:
         self.generator = torch.Generator().manual_seed(0)
-        self.centres = torch.randn(classes, size, generator=self.generator)
+        self.centers = torch.randn(classes, size, generator=self.generator)
 
     def __call__(self, examples: Sequence[Example]) -> Tensor:
         """Embeddings of examples, (examples, size)."""
         places = torch.tensor([int(example.label) for example in examples])
-        noise = torch.randn(len(places), self.centres.shape[1], generator=self.generator)
-        return self.centres[places] + SPREAD * noise
+        noise = torch.randn(len(places), self.centers.shape[1], generator=self.generator)
+        return self.centers[places] + SPREAD * noise
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ def read_options() -> argparse.Namespace:
 def teach(options: argparse.Namespace, number: int) -> tuple[ContinualClassifier, list[Any]]:
     """A classifier that learned the classes task by task, and the test texts of all of them."""
     stream = load_benchmark(
-        "clinc150", data_dir=options.data_dir, seed=number, max_train_per_class=options.train_per_class
+        "clinc150", data_dir=options.data_dir, round=number, max_train_per_class=options.train_per_class
     )
     classifier = ContinualClassifier(options.method, holdout_per_class=options.holdout_per_class, seed=number)
     tests: list[Any] = []

@@ -3,7 +3,7 @@
     python benchmarks/predict_speed.py [--method instant] [--encoder minilm-l6] [--texts 1000] [--json]
 
 Ratios are printed, so that numbers from different machines can be compared. Bare means: the same encoder, on
-the same texts, tokenised, in batches of 64 by length, pooled; nothing else. One thread, and seconds of the
+the same texts, tokenized, in batches of 64 by length, pooled; nothing else. One thread, and seconds of the
 processor instead of the clock, so that a busy machine does not change them much.
 """
 
@@ -26,7 +26,7 @@ BATCH = 64
 def main() -> None:
     options = read_options()
     torch.set_num_threads(1)
-    stream = load_benchmark("demo", seed=0)
+    stream = load_benchmark("demo", round=0)
     classifier = ContinualClassifier(options.method, options.encoder, settings=json.loads(options.settings))
     train = [example for task in stream.tasks for example in task.train][: options.train]
     classifier.fit(train, [example.label for example in train])
@@ -76,7 +76,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 @torch.no_grad()
 def bare(classifier: ContinualClassifier, texts: list[str]) -> None:
-    """Tokenise, encode and pool, as little as it takes."""
+    """Tokenize, encode and pool, as little as it takes."""
     encoder = classifier.method_.encoder
     rows, _ = encoder.readout.prepare(
         [Example(text, "") for text in texts], encoder.tokenizer, max_length=encoder.max_length

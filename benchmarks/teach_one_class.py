@@ -84,7 +84,7 @@ def read_options() -> argparse.Namespace:
 
 def clinc(options: argparse.Namespace) -> list[list[Example]]:
     """Training texts of CLINC150, class by class."""
-    stream = load_benchmark("clinc150", data_dir=options.data_dir, seed=0, max_train_per_class=options.texts)
+    stream = load_benchmark("clinc150", data_dir=options.data_dir, round=0, max_train_per_class=options.texts)
     by_class: dict[str, list[Example]] = {}
     for example in (example for task in stream.tasks for example in task.train):
         by_class.setdefault(example.label, []).append(example)

@@ -23,9 +23,9 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_tokenised_yet() -> None:
-    """Tests share a process; what one tokenised must not hide a warning from the next."""
-    encoder_module._TOKENISED.clear()
+def _nothing_tokenized_yet() -> None:
+    """Tests share a process; what one tokenized must not hide a warning from the next."""
+    encoder_module._TOKENIZED.clear()
 
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

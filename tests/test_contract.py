@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from repcl.data import Batch, Example, InputKind, Task, TokenisedExample
+from repcl.data import Batch, Example, InputKind, Task, TokenizedExample
 from repcl.methods import METHODS, Method, build_method, load_method, save_method
 from repcl.methods.settings import MemorySettings
 from repcl.model import Encoder
@@ -93,22 +93,22 @@ class Story:
 
     method: Method
     scores_after_each_task: list[Tensor]
-    tokenised_while_learning: set[str]
+    tokenized_while_learning: set[str]
     random_states_before_and_after: list[object]
 
 
 @cache
 def learned(name: str, kind: InputKind) -> Story:
     story = Story(made(name, kind), [], set(), [random_states()])
-    tokenise = story.method.encoder.tokenise
+    tokenize = story.method.encoder.tokenize
 
-    def spied(examples: Sequence[Example]) -> list[TokenisedExample]:
-        story.tokenised_while_learning.update(example.text for example in examples)
-        return tokenise(examples)
+    def spied(examples: Sequence[Example]) -> list[TokenizedExample]:
+        story.tokenized_while_learning.update(example.text for example in examples)
+        return tokenize(examples)
 
     for task in tasks(kind)[:2]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Encoder, "tokenise", lambda self, examples: spied(examples))
+            patch.setattr(Encoder, "tokenize", lambda self, examples: spied(examples))
             story.method.learn(task)
         story.scores_after_each_task.append(story.method.scores(unseen_texts(kind)))
     story.random_states_before_and_after.append(random_states())
@@ -169,7 +169,7 @@ class Seen:
 
     def holds(self, examples: list[Example]) -> bool:
         """Whether all examples were trained on (where the encoder is frozen: were shown)."""
-        expected = {self.words(row.ids) for row in self.method.encoder.tokenise(examples)}
+        expected = {self.words(row.ids) for row in self.method.encoder.tokenize(examples)}
         return expected <= (self.trained or self.shown)
 
 
@@ -207,7 +207,7 @@ def test_only_seen_classes_are_predicted(name: str, kind: InputKind) -> None:
 
 
 @every_case
-def test_a_prediction_does_not_depend_on_the_label_or_the_neighbours(name: str, kind: InputKind) -> None:
+def test_a_prediction_does_not_depend_on_the_label_or_the_neighbors(name: str, kind: InputKind) -> None:
     method = learned(name, kind).method
     examples = unseen_texts(kind)
     alone = Example(examples[0].text, "unheard of", examples[0].head, examples[0].tail, examples[0].trigger)
@@ -344,9 +344,9 @@ def test_test_texts_never_reach_training(name: str, kind: InputKind) -> None:
     train = {example.text for task in tasks(kind)[:2] for example in task.train}
     tested = {example.text for example in unseen_texts(kind)}
     assert train.isdisjoint(tested)
-    tokenised = learned(name, kind).tokenised_while_learning
-    assert train <= tokenised
-    assert tokenised.isdisjoint(tested)
+    tokenized = learned(name, kind).tokenized_while_learning
+    assert train <= tokenized
+    assert tokenized.isdisjoint(tested)
 
 
 @every_case

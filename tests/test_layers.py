@@ -10,9 +10,10 @@ import repcl
 
 PACKAGE = Path(repcl.__file__).parent
 LAYERS = [
-    {"cli", "serving"},
+    {"cli"},
     {"classifier"},
     {"experiments"},
+    {"presets"},
     {"analysis"},
     {"evaluation"},
     {"methods"},
@@ -22,8 +23,8 @@ LAYERS = [
     {"model"},
     {"benchmarks"},
     {"data"},
+    {"files"},
     {"errors"},
-    {"presets"},  # package data
 ]
 HEIGHT = {name: len(LAYERS) - place for place, names in enumerate(LAYERS) for name in names}
 FREE = {"__init__", "__main__"}

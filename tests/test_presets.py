@@ -3,8 +3,8 @@ import pytest
 from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.benchmarks import BENCHMARKS
 from repcl.errors import InvalidSetting, UnknownName
-from repcl.experiments import PRESETS, load_preset, parse_overrides
 from repcl.methods import METHODS, make_settings
+from repcl.presets import PRESETS, load_preset, parse_overrides
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -144,14 +144,14 @@ def a_run(folder: Path) -> list[str]:
     """A whole run in a folder of each process's own; gives what it wrote there."""
     run_experiment(
         "fea",
-        TaskStream("toy", "sentence", TASKS, seed=0),
+        TaskStream("toy", "sentence", TASKS, round=0),
         encoder=tiny_encoder(),
         settings={"initial_epochs": 1, "replay_epochs": 1},
         out=folder / f"out-{processes().rank}",
         keep="representations",
         report_to=("tensorboard",),
     )
-    return sorted(path.name for path in folder.glob(f"out-{processes().rank}/toy/fea/seed-0/*"))
+    return sorted(path.name for path in folder.glob(f"out-{processes().rank}/toy/fea/round-0/*"))
 
 
 SCENARIOS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -44,13 +44,13 @@ def test_replay_grows_with_the_square_of_the_classes_and_bounded_replay_does_not
 
 def test_the_cost_of_fea_is_near_what_was_measured_on_hwu64():
     own = cost(50, 8156, Assumptions(classes_per_task=5))
-    measured = seconds("hwu64/fea/seed-0", "initial learning", "memory update", "replay")
+    measured = seconds("hwu64/fea/round-0", "initial learning", "memory update", "replay")
     assert own.new_texts + own.replay == pytest.approx(measured, rel=0.1)
 
 
 def test_the_cost_of_instant_is_near_what_was_measured_on_clinc150():
     own = cost(150, 15_000, Assumptions(classes_per_task=15))
-    measured = seconds("clinc150/instant/seed-0", "embedding", "solving")
+    measured = seconds("clinc150/instant/round-0", "embedding", "solving")
     assert own.instant == pytest.approx(measured, rel=0.1)
 
 

@@ -209,9 +209,9 @@ def test_independent_partners_are_of_the_same_class_as_often_as_by_chance():
     assert same / (100 * 400) == pytest.approx(49 / 399, abs=0.01)
 
 
-def test_standardising_uses_the_fitting_half_and_silences_constant_coordinates():
+def test_standardizing_uses_the_fitting_half_and_silences_constant_coordinates():
     fitted = Paired(torch.tensor([[0.0, 7.0], [2.0, 7.0]]), torch.tensor([[1.0], [3.0]]))
-    other = Paired(torch.tensor([[5.0, 8.0]]), torch.tensor([[2.0]])).standardised(fitted)
+    other = Paired(torch.tensor([[5.0, 8.0]]), torch.tensor([[2.0]])).standardized(fitted)
     assert other.left.tolist() == [[4.0, 0.0]]
     assert other.right.tolist() == [[0.0]]
 

@@ -48,14 +48,14 @@ def test_check_refuses_unknown_names() -> None:
         check("clinc15")
 
 
-def test_the_check_command_prints_files_counts_and_licence() -> None:
+def test_the_check_command_prints_files_counts_and_license() -> None:
     output = run("check", "clinc150")
     for expected in (
         "data_full.json",
         "differs",
         "translate",
         "2 classes",
-        "licence: CC BY 3.0",
+        "license: CC BY 3.0",
         "complete: no",
     ):
         assert expected in output
@@ -65,9 +65,9 @@ def test_the_check_command_says_when_everything_is_there() -> None:
     assert "complete: yes" in run("check", "demo")
 
 
-def test_the_get_command_prints_licence_and_folder() -> None:
+def test_the_get_command_prints_license_and_folder() -> None:
     output = run("get", "hwu64")
-    assert "licence: CC BY 4.0" in output
+    assert "license: CC BY 4.0" in output
     assert f"hwu64 is in {FIXTURES / 'hwu64'}" in output
 
 

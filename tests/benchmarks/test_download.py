@@ -39,21 +39,21 @@ class Server:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    behaviour = Server()
+    behavior = Server()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked = self.headers["Range"]
-            behaviour.ranges.append(asked)
-            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and behaviour.resumes else 0
-            if behaviour.status != 200 or start >= len(behaviour.content):
-                self.send_error(behaviour.status if behaviour.status != 200 else 416)
+            behavior.ranges.append(asked)
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and behavior.resumes else 0
+            if behavior.status != 200 or start >= len(behavior.content):
+                self.send_error(behavior.status if behavior.status != 200 else 416)
                 return
-            body = behaviour.content[start:]
+            body = behavior.content[start:]
             self.send_response(206 if start else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body[: behaviour.cuts.pop(0)] if behaviour.cuts else body)
+            self.wfile.write(body[: behavior.cuts.pop(0)] if behavior.cuts else body)
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -61,8 +61,8 @@ def server() -> Iterator[Server]:
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    behaviour.url = f"http://127.0.0.1:{listening.server_address[1]}/data.bin"
-    yield behaviour
+    behavior.url = f"http://127.0.0.1:{listening.server_address[1]}/data.bin"
+    yield behavior
     listening.shutdown()
     thread.join()
     listening.server_close()

@@ -29,8 +29,8 @@ def test_a_file_becomes_a_stream_named_after_it(tmp_path: Path) -> None:
 
 def test_classes_arrive_in_order_of_appearance_whatever_the_round(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", dict.fromkeys("zebra", 5))
-    for seed in (0, 1):
-        stream = load_benchmark(str(path), seed=seed)
+    for round in (0, 1):
+        stream = load_benchmark(str(path), round=round)
         assert [task.classes for task in stream.tasks] == [("z",), ("e",), ("b",), ("r",), ("a",)]
 
 
@@ -55,8 +55,8 @@ def test_training_and_test_part_are_disjoint_and_together_the_whole(tmp_path: Pa
 
 def test_the_split_follows_the_round(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", {"a": 30, "b": 30})
-    assert load_benchmark(path, seed=1) == load_benchmark(path, seed=1)
-    assert load_benchmark(path, seed=1).tasks != load_benchmark(path, seed=2).tasks
+    assert load_benchmark(path, round=1) == load_benchmark(path, round=1)
+    assert load_benchmark(path, round=1).tasks != load_benchmark(path, round=2).tasks
 
 
 def test_a_class_of_one_example_is_trained_and_noted_as_untested(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_round_zero_has_the_class_order_of_the_released_code(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "beginning"),
+    ("round", "beginning"),
     [
         (0, "P156 P84 P39 P276"),
         (1, "P27 P159 P413 P410"),
@@ -109,9 +109,9 @@ def test_round_zero_has_the_class_order_of_the_released_code(name: str) -> None:
         (4, "P137 P135 P921 P674"),
     ],
 )
-def test_fewrel_rounds_begin_as_in_the_published_logs(tmp_path: Path, seed: int, beginning: str) -> None:
+def test_fewrel_rounds_begin_as_in_the_published_logs(tmp_path: Path, round: int, beginning: str) -> None:
     write_fewrel(tmp_path, dict.fromkeys(sorted(FEWREL_LABELS), 5))
-    stream = load_benchmark("fewrel", data_dir=tmp_path, seed=seed)
+    stream = load_benchmark("fewrel", data_dir=tmp_path, round=round)
     assert " ".join(stream.tasks[0].classes[:4]) == beginning
 
 
@@ -214,7 +214,7 @@ def test_hwu64_caps_a_class_at_194_and_tests_the_first_tenth(tmp_path: Path) -> 
 
 def test_hwu64_shuffles_classes_one_after_the_other_in_the_lists_order(tmp_path: Path) -> None:
     write_hwu64(tmp_path, {"play_music": 20, "calendar_set": 20})
-    stream = load_benchmark("hwu64", data_dir=tmp_path, seed=3)
+    stream = load_benchmark("hwu64", data_dir=tmp_path, round=3)
     generator = random.Random(2321)
     for label in ("calendar_set", "play_music"):
         numbers = list(range(20))

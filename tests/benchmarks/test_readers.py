@@ -24,8 +24,8 @@ def find(stream: TaskStream, beginning: str) -> Example:
     return next(example for example in examples_of(stream) if example.text.startswith(beginning))
 
 
-def load(name: str, seed: int = 0) -> TaskStream:
-    return load_benchmark(name, data_dir=FIXTURES, seed=seed)
+def load(name: str, round: int = 0) -> TaskStream:
+    return load_benchmark(name, data_dir=FIXTURES, round=round)
 
 
 @pytest.mark.parametrize("name", [name for name in BENCHMARKS if name != "demo"])
@@ -60,7 +60,7 @@ def test_files_of_another_layout_are_refused(content: str, tmp_path: Path) -> No
 def test_fewrel_marks_the_first_mention_of_head_and_tail() -> None:
     stream = load("fewrel")
     assert stream.classes == ("P6", "P26", "P177")
-    found = [marked(example) for seed in range(3) for example in examples_of(load("fewrel", seed))]
+    found = [marked(example) for round in range(3) for example in examples_of(load("fewrel", round))]
     assert ["Port Arlen", "Sela Bright"] in found
     assert ["Horní Brod", "Žofie Nová"] in found
     twice = next(e for s in range(9) for e in examples_of(load("fewrel", s)) if "Kestrel 's" in e.text)

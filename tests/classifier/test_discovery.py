@@ -8,9 +8,9 @@ from repcl.errors import InvalidSetting
 from tests.classifier.conftest import toy
 
 
-def blobs(centres: int, each: int, seed: int = 0) -> np.ndarray:
+def blobs(centers: int, each: int, seed: int = 0) -> np.ndarray:
     draw = np.random.default_rng(seed)
-    means = 10 * np.eye(centres, 16)
+    means = 10 * np.eye(centers, 16)
     return np.concatenate([mean + draw.normal(size=(each, 16)) for mean in means])
 
 

@@ -293,7 +293,7 @@ def test_sums_that_belong_to_no_texts_are_said_when_they_are_asked(make, tmp_pat
         loaded.predict(["a"])
 
 
-def test_a_tokeniser_with_more_words_than_the_encoder_knows_is_refused(model):
+def test_a_tokenizer_with_more_words_than_the_encoder_knows_is_refused(model):
     record = json.loads((model / "revisions" / "000001.json").read_text())["record"]
     parts = json.loads((model / "blobs" / record["contents"]["encoder"]["tokenizer"]["file"]).read_text())
     backend = json.loads(parts["backend"])
@@ -318,10 +318,10 @@ def test_a_configuration_that_names_code_elsewhere_loads_without_it(model):
 @pytest.mark.parametrize(
     "data", [b"{}", b"[]", b'{"backend": "{}", "special_tokens": {}, "model_max_length": 5}']
 )
-def test_a_tokeniser_that_is_none_is_refused(model, data):
+def test_a_tokenizer_that_is_none_is_refused(model, data):
     blob = plant(model, data, "json")
     forge(model, lambda record: record["contents"]["encoder"].update(tokenizer=blob))
-    refused(model, "tokeniser cannot be rebuilt")
+    refused(model, "tokenizer cannot be rebuilt")
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ def bench(repcl, data, encoder, out, *more):
     assert output.code == 0, output.err
 
 
-def test_a_run_is_analysed_with_tables_a_file_and_figures(repcl, many_texts, encoder_folder, tmp_path):
+def test_a_run_is_analyzed_with_tables_a_file_and_figures(repcl, many_texts, encoder_folder, tmp_path):
     bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--keep", "representations")
-    folder = tmp_path / "tickets/fea/seed-0"
+    folder = tmp_path / "tickets/fea/round-0"
     output = repcl("analyze", folder, "--steps", 50)
     assert output.code == 0, output.err
     for words in (
@@ -60,7 +60,7 @@ def test_a_run_is_analysed_with_tables_a_file_and_figures(repcl, many_texts, enc
 
 def test_an_analysis_is_not_made_twice_unless_asked(repcl, many_texts, encoder_folder, tmp_path):
     bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--keep", "representations")
-    path = tmp_path / "tickets/fea/seed-0/analysis.json"
+    path = tmp_path / "tickets/fea/round-0/analysis.json"
     repcl("analyze", tmp_path, "--steps", 25)
     first = path.stat().st_mtime_ns
     repcl("analyze", tmp_path, "--steps", 25)
@@ -82,7 +82,7 @@ def test_a_folder_of_runs_gets_one_line_each(repcl, many_texts, encoder_folder, 
 def test_what_was_not_kept_is_said_with_the_command_that_keeps_it(repcl, data_file, encoder_folder, tmp_path):
     words = ("bench", "--benchmark", data_file, "--tasks", 2, "--method", "fea", "--encoder", encoder_folder)
     repcl(*words, "--out", tmp_path / "runs", "--preset", "smoke", "--workers", 1, "--device", "cpu")
-    output = repcl("analyze", tmp_path / "runs/tickets/fea/seed-0")
+    output = repcl("analyze", tmp_path / "runs/tickets/fea/round-0")
     assert output.code == 0, output.err
     assert "kept no representations: no mutual information, spectrum, drift or transfer" in output.out
     assert "--keep representations --fresh" in output.out
@@ -108,9 +108,9 @@ def test_too_few_texts_are_said_instead_of_a_number_once_the_run_is_made_again_w
     words = ("bench", "--benchmark", data_file, "--tasks", 2, "--method", "fea", "--encoder", encoder_folder)
     more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--out", tmp_path / "runs")
     repcl(*words, *more)
-    repcl("analyze", tmp_path / "runs/tickets/fea/seed-0")
+    repcl("analyze", tmp_path / "runs/tickets/fea/round-0")
     repcl(*words, *more, "--keep", "representations", "--fresh")
-    output = repcl("analyze", tmp_path / "runs/tickets/fea/seed-0")
+    output = repcl("analyze", tmp_path / "runs/tickets/fea/round-0")
     assert output.code == 0, output.err
     assert "too few texts" in output.out
 
@@ -130,15 +130,15 @@ def test_a_thing_that_cannot_be_kept_is_named(repcl, data_file, encoder_folder, 
 
 
 @pytest.mark.parametrize(("recipe", "methods"), [("bias", ("joint", "fea")), ("representation", ("fea",))])
-def test_recipes_about_representations_analyse_their_runs_for_the_report(
+def test_recipes_about_representations_analyze_their_runs_for_the_report(
     repcl, data_file, encoder_folder, tmp_path, recipe, methods
 ):
     chosen = [word for method in methods for word in ("--method", method)]
-    words = ("reproduce", recipe, "--benchmark", data_file, "--seeds", 1, "--encoder", encoder_folder)
+    words = ("reproduce", recipe, "--benchmark", data_file, "--rounds", 1, "--encoder", encoder_folder)
     more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--out", tmp_path / "out")
     output = repcl(*words, *chosen, *more)
     assert output.code == 0, output.err
-    assert (tmp_path / "out/tickets/fea/seed-0/analysis.json").is_file()
+    assert (tmp_path / "out/tickets/fea/round-0/analysis.json").is_file()
     page = (tmp_path / "out/report.html").read_text()
     assert f'id="recipe-{recipe}"' in page
     assert "I(X1;Z1)" in page
@@ -148,13 +148,13 @@ def test_recipes_about_representations_analyse_their_runs_for_the_report(
 @pytest.fixture
 def damaged(data_file, encoder_folder, tmp_path, repcl):
     """The words of a recipe about representations that was run, one of its two runs damaged since then."""
-    words = ("reproduce", "bias", "--benchmark", data_file, "--seeds", 1, "--encoder", encoder_folder)
+    words = ("reproduce", "bias", "--benchmark", data_file, "--rounds", 1, "--encoder", encoder_folder)
     more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--out", tmp_path / "out")
     words = (*words, *more, "--method", "joint", "--method", "fea")
     assert repcl(*words).code == 0
     for path in tmp_path.rglob("analysis.json"):
         path.unlink()
-    (tmp_path / "out/tickets/joint/seed-0/representations/after-0.safetensors").write_bytes(b"[/] nothing")
+    (tmp_path / "out/tickets/joint/round-0/representations/after-0.safetensors").write_bytes(b"[/] nothing")
     return words
 
 
@@ -165,13 +165,13 @@ def test_an_analysis_that_fails_stops_neither_the_others_nor_the_report(repcl, d
     assert "Failed: analysis of " in output.out
     assert "after-0.safetensors is damaged" in output.out
     assert (tmp_path / "out/report.html").is_file()
-    assert (tmp_path / "out/tickets/fea/seed-0/analysis.json").is_file()
+    assert (tmp_path / "out/tickets/fea/round-0/analysis.json").is_file()
 
 
-def test_analyze_lists_what_it_could_not_analyse(repcl, damaged, tmp_path):
+def test_analyze_lists_what_it_could_not_analyze(repcl, damaged, tmp_path):
     output = repcl("analyze", tmp_path / "out", "--workers", 1)
     assert output.code == 2
     assert "Analysis of all runs" not in output.out  # one is left, which is shown as a whole
     assert "Transfer between tasks" in output.out
     assert "after-0.safetensors is damaged" in output.out
-    assert (tmp_path / "out/tickets/joint/seed-0/analysis.error.txt").is_file()
+    assert (tmp_path / "out/tickets/joint/round-0/analysis.error.txt").is_file()

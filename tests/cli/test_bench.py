@@ -20,7 +20,7 @@ def test_bench_on_a_users_file_prints_the_table_and_writes_result_and_report(
     assert output.code == 0, output.err
     assert re.search(r"method.*T1.*T2.*accuracy.*forgetting", output.out)
     assert (tmp_path / "runs/report.html").is_file()
-    result = json.loads((tmp_path / "runs/tickets/fea/seed-0/result.json").read_text())
+    result = json.loads((tmp_path / "runs/tickets/fea/round-0/result.json").read_text())
     assert result["benchmark"] == "tickets"
     assert result["command"].startswith("repcl bench")
 

@@ -40,14 +40,14 @@ def test_a_table_shows_brackets_in_title_head_and_cells():
 
 def test_the_table_of_results_names_a_benchmark_with_brackets(tmp_path):
     classes, console = class_names(2, 1), paper()
-    tested = invent_predictions(classes, seed=0, keeps=0.9)
+    tested = invent_predictions(classes, round=0, keeps=0.9)
     print_results([write_run(tmp_path, "fea", tested, classes=classes, benchmark="my [data]")], console)
     assert "my [data], 1 round, percent" in written(console)
 
 
 def test_the_reason_of_a_failed_run_is_printed_as_it_is():
     console = paper()
-    request = RunRequest("fea", {"name": "my [data].csv", "seed": 0}, {})
+    request = RunRequest("fea", {"name": "my [data].csv", "round": 0}, {})
     progress = GridProgress([request.title], console)
     progress.hear(0, Event("failed", {"outcome": Failure(request, ODD, "")}))
     assert f"my [data] fea round 0: failed, {ODD}\n" in written(console)

@@ -12,7 +12,7 @@ ABLATION = ["repcl", "repcl@mlm", "repcl@no-adv", "repcl@no-con", "repcl@no-xmlm
 
 def reproduce(repcl, data_file, encoder_folder, out, *more, recipe="ablation"):
     words = ("reproduce", recipe, "--benchmark", data_file, "--encoder", encoder_folder, "--out", out)
-    return repcl(*words, "--seeds", 1, *CHEAP, *more)
+    return repcl(*words, "--rounds", 1, *CHEAP, *more)
 
 
 def test_ablation_runs_all_rows_and_writes_its_table_and_the_report(
@@ -43,7 +43,7 @@ def test_ablation_runs_all_rows_and_writes_its_table_and_the_report(
     assert "final accuracy of repcl@mlm against" in page
 
     assert repcl("report", out, "--against", "mlm").code == 2
-    path = out / "tickets/repcl/seed-0/result.json"
+    path = out / "tickets/repcl/round-0/result.json"
     stored = json.loads(path.read_text())
     path.write_text(json.dumps(stored | {"final_accuracy": 0.123}))
     changed = repcl("report", out)
@@ -59,7 +59,7 @@ def test_methods_restrict_a_recipe_and_one_that_cannot_be_run_is_skipped(
     output = reproduce(repcl, data_file, encoder_folder, tmp_path, *chosen, recipe="main")
     assert output.code == 0, output.err
     assert "Skipped: " in output.out
-    assert [path.parent.name for path in tmp_path.rglob("seed-0")] == ["fea"]
+    assert [path.parent.name for path in tmp_path.rglob("round-0")] == ["fea"]
 
 
 @pytest.mark.parametrize("recipe", ["main", "full", "ablation", "memory"])

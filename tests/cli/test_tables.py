@@ -12,10 +12,10 @@ from tests.experiments.made_up import class_names, invent_predictions, write_run
 def printed(out, *runs: tuple[str, int, int]) -> dict[str, list[str]]:
     """The printed cells by row, of runs given as row, round and number of tasks, all of them right."""
     results = []
-    for row, seed, tasks in runs:
+    for row, round, tasks in runs:
         classes = class_names(tasks, 1)
-        tested = invent_predictions(classes, seed=seed, keeps=1.0)
-        results.append(write_run(out, row, tested, classes=classes, seed=seed))
+        tested = invent_predictions(classes, round=round, keeps=1.0)
+        results.append(write_run(out, row, tested, classes=classes, round=round))
     console = Console(file=StringIO(), width=200)
     print_results(results, console)
     lines = [line for line in console.file.getvalue().splitlines() if line[:1] in "│┃"]

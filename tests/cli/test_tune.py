@@ -40,7 +40,7 @@ def test_tune_again_makes_only_the_trials_that_are_missing(repcl, data_file, enc
 
 
 def test_a_reported_round_is_searched_with_a_warning(repcl, data_file, encoder_folder, tmp_path):
-    output = repcl(*words(data_file, encoder_folder, tmp_path / "tune", "--trials", 1, "--seed", 0))
+    output = repcl(*words(data_file, encoder_folder, tmp_path / "tune", "--trials", 1, "--round", 0))
     assert output.code == 0, output.err
     assert "Rounds 0 to 4 are usually the reported ones" in output.out
 

@@ -20,7 +20,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def collated(encoder: Encoder, examples: list[Example]) -> Batch:
-    rows = encoder.tokenise(examples)
+    rows = encoder.tokenize(examples)
     numbers = list(range(len(rows)))
     return collate(
         rows, numbers, numbers, pad_id=int(encoder.tokenizer.pad_token_id), device=torch.device("cpu")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 import torch
 
-from repcl.data import Batches, TokenisedExample
+from repcl.data import Batches, TokenizedExample
 from repcl.data.batches import similar_length_order
 
 PAD = 9
@@ -13,7 +13,7 @@ PAD = 9
 
 def made_batches(lengths: Sequence[int], batch_size: int, *, seed: int | None = None) -> Batches:
     return Batches(
-        [TokenisedExample(tuple(range(100, 100 + length)), ((0, length),)) for length in lengths],
+        [TokenizedExample(tuple(range(100, 100 + length)), ((0, length),)) for length in lengths],
         list(range(1000, 1000 + len(lengths))),
         batch_size=batch_size,
         pad_id=PAD,

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from repcl.data import Batch, TokenisedExample
+from repcl.data import Batch, TokenizedExample
 from repcl.data.batches import collate
 from repcl.data.halves import Frame, in_two_parts, middle_cut, random_cut
 
@@ -10,12 +10,12 @@ FRAME = Frame(before=1, after=1, separator=SEP, pad=PAD, longest=512)
 A, B, C, D, E = 1, 2, 3, 4, 5
 
 
-def row(*tokens: int, spans: tuple[tuple[int, int], ...] = ()) -> TokenisedExample:
+def row(*tokens: int, spans: tuple[tuple[int, int], ...] = ()) -> TokenizedExample:
     ids = (CLS, *tokens, SEP)
-    return TokenisedExample(ids, spans or ((0, len(ids)),))
+    return TokenizedExample(ids, spans or ((0, len(ids)),))
 
 
-def batch_of(*rows: TokenisedExample) -> Batch:
+def batch_of(*rows: TokenizedExample) -> Batch:
     numbers = list(range(len(rows)))
     return collate(rows, numbers, numbers, pad_id=PAD, device=torch.device("cpu"))
 

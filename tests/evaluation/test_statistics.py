@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from repcl.errors import RepclError
-from repcl.evaluation import holm, paired_comparison, summarise
+from repcl.evaluation import holm, paired_comparison, summarize
 
 OURS = {2021: 0.856, 2121: 0.861, 2221: 0.849, 2321: 0.870, 2421: 0.855}
 THEIRS = {2021: 0.843, 2121: 0.850, 2221: 0.846, 2321: 0.848, 2421: 0.857}
@@ -20,7 +20,7 @@ def by_seed(*values: float) -> dict[int, float]:
 
 
 def test_the_standard_deviation_is_that_of_a_sample() -> None:
-    summary = summarise([0.8, 0.9])
+    summary = summarize([0.8, 0.9])
     assert summary.mean == pytest.approx(0.85)
     assert summary.rounds == 2
     assert summary.sd == pytest.approx(0.0707107, abs=1e-6)
@@ -28,26 +28,26 @@ def test_the_standard_deviation_is_that_of_a_sample() -> None:
 
 def test_the_interval_is_students() -> None:
     values = list(OURS.values())
-    summary = summarise(values)
+    summary = summarize(values)
     low, high = stats.t.interval(0.95, 4, loc=np.mean(values), scale=stats.sem(values))
     assert summary.low == pytest.approx(low)
     assert summary.high == pytest.approx(high)
 
 
 def test_five_rounds_with_deviation_one_reach_1_2417_to_each_side() -> None:
-    summary = summarise([-1.0, -1.0, 0.0, 1.0, 1.0])  # t(0.975, 4) = 2.7764, over √5
+    summary = summarize([-1.0, -1.0, 0.0, 1.0, 1.0])  # t(0.975, 4) = 2.7764, over √5
     assert summary.sd == pytest.approx(1)
     assert summary.high == pytest.approx(1.2417, abs=1e-4)
 
 
 def test_one_round_has_no_spread() -> None:
-    summary = summarise([0.8])
+    summary = summarize([0.8])
     assert (summary.mean, summary.sd, summary.low, summary.high, summary.rounds) == (0.8, None, None, None, 1)
 
 
-def test_no_round_cannot_be_summarised() -> None:
+def test_no_round_cannot_be_summarized() -> None:
     with pytest.raises(RepclError, match="at least one round, found none"):
-        summarise([])
+        summarize([])
 
 
 def test_both_p_values_are_scipys() -> None:
@@ -106,7 +106,7 @@ def test_wilcoxon_cannot_go_below_what_the_note_says(rounds: int, least: float) 
 
 def test_rounds_without_difference_do_not_count_for_wilcoxon() -> None:
     comparison = paired_comparison(by_seed(0.5, 0.7, 0.8, 0.9), by_seed(0.5, 0.6, 0.6, 0.6))
-    assert comparison.wilcoxon_p == pytest.approx(0.25)  # all three others favour one side: 2 / 2³
+    assert comparison.wilcoxon_p == pytest.approx(0.25)  # all three others favor one side: 2 / 2³
 
 
 def test_holm_multiplies_by_the_number_of_tests_left() -> None:

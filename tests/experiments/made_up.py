@@ -10,10 +10,10 @@ from repcl.methods import METHODS
 
 
 def invent_predictions(
-    classes: Sequence[Sequence[str]], *, seed: int, keeps: float, texts: int = 5, only_last: bool = False
+    classes: Sequence[Sequence[str]], *, round: int, keeps: float, texts: int = 5, only_last: bool = False
 ) -> list[TestedExample]:
     """Predictions that start right and go wrong with time; `keeps` is the share still right after a task."""
-    draw = Random(f"{seed} {keeps}")
+    draw = Random(f"{round} {keeps}")
     tested = []
     for task, labels in enumerate(classes):
         for label in labels:
@@ -36,7 +36,7 @@ def write_run(
     *,
     classes: Sequence[Sequence[str]],
     benchmark: str = "demo",
-    seed: int = 0,
+    round: int = 0,
     encoder: str = "minilm-l6",
     complete: bool = True,
     capped: bool = False,
@@ -53,10 +53,10 @@ def write_run(
         variant=variant or None,
         benchmark=benchmark,
         encoder=encoder,
-        seed=seed,
+        round=round,
         preset=preset,
         settings=known | (settings or {}),
-        fingerprint=f"{benchmark}-{row}-{seed}",
+        fingerprint=f"{benchmark}-{row}-{round}",
         command=f"repcl bench --benchmark {benchmark} --method {row}",
         versions={"python": "3.11.9", "repcl": "0.1.0", "torch": "2.13.0"},
         threads=1,
@@ -88,7 +88,7 @@ def write_run(
             statistics_bytes=statistics_bytes,
         ),
     )
-    folder = out / benchmark / row / f"seed-{seed}"
+    folder = out / benchmark / row / f"round-{round}"
     folder.mkdir(parents=True)
     write_predictions(folder / PREDICTIONS, tested)
     write_result(result, folder)
@@ -111,6 +111,6 @@ def write_grid(
     """Several methods with how much each keeps; `joint` is evaluated at the end only."""
     classes = class_names(tasks, each)
     for row, keeps in rows.items():
-        for seed in range(rounds):
-            tested = invent_predictions(classes, seed=seed, keeps=keeps, only_last=row == "joint")
-            write_run(out, row, tested, classes=classes, benchmark=benchmark, seed=seed)
+        for round in range(rounds):
+            tested = invent_predictions(classes, round=round, keeps=keeps, only_last=row == "joint")
+            write_run(out, row, tested, classes=classes, benchmark=benchmark, round=round)

@@ -9,10 +9,10 @@ from tests.experiments.made_up import write_run
 CLASSES = [["a", "b"]]
 
 
-def write(folder, row: str, right: int, *, benchmark: str = "hwu64", seed: int = 0) -> None:
+def write(folder, row: str, right: int, *, benchmark: str = "hwu64", round: int = 0) -> None:
     """A run that names so many of ten texts rightly."""
     tested = [TestedExample(str(number), 0, "a", ("a" if number < right else "b",)) for number in range(10)]
-    write_run(folder, row, tested, classes=CLASSES, benchmark=benchmark, seed=seed)
+    write_run(folder, row, tested, classes=CLASSES, benchmark=benchmark, round=round)
 
 
 def table_of(folder):
@@ -36,14 +36,14 @@ def test_methods_stand_by_accuracy_with_both_places_and_whether_they_are_within(
 
 
 def test_only_the_first_round_that_both_bounds_have_is_used(tmp_path):
-    for row, seed, right in [
+    for row, round, right in [
         ("sequential", 0, 1),
         ("sequential", 1, 1),
         ("joint", 1, 9),
         ("fea", 0, 5),
         ("fea", 1, 6),
     ]:
-        write(tmp_path, row, right, seed=seed)
+        write(tmp_path, row, right, round=round)
     assert cells(table_of(tmp_path))[0][:2] == ["fea", "60.0"]
     assert "round 1" in table_of(tmp_path).title
 

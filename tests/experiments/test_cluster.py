@@ -248,7 +248,7 @@ def test_a_cluster_with_another_torch_is_refused_and_nothing_is_written(
 def test_a_killed_worker_and_ctrl_c_bring_up_no_words_of_rays_own(workshop, tmp_path):
     data, encoder = str(workshop / "tickets.csv"), str(workshop / "encoder")
     command = [sys.executable, "-m", "repcl", "bench", "--benchmark", data, "--encoder", encoder]
-    command += ["--method", "fea", "--preset", "smoke", "--seeds", "4", "--tasks", "4", "--device", "cpu"]
+    command += ["--method", "fea", "--preset", "smoke", "--rounds", "4", "--tasks", "4", "--device", "cpu"]
     with subprocess.Popen(
         [*command, "--ray", "local", "--out", str(tmp_path / "out")],
         stdout=subprocess.PIPE,

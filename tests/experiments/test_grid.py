@@ -20,7 +20,9 @@ from repcl.experiments.run_request import RunRequest
 def requests(workshop: Path, out: Path, methods: tuple[str, ...] = ("fea", "sequential")) -> list[RunRequest]:
     options = {"encoder": str(workshop / "encoder"), "preset": "smoke", "out": out, "device": "cpu"}
     stream = {"name": str(workshop / "tickets.csv"), "tasks": 4}
-    return [RunRequest(method, {**stream, "seed": seed}, options) for seed in range(2) for method in methods]
+    return [
+        RunRequest(method, {**stream, "round": round}, options) for round in range(2) for method in methods
+    ]
 
 
 def ignore(number: int, event: Event) -> None:
@@ -60,7 +62,7 @@ def test_events_tell_tasks_stages_steps_and_the_end(workshop, tmp_path):
     assert heard[-1] == "done"
 
 
-def kill_and_go_on(workshop: Path, out: Path, *, methods: tuple[str, ...], seeds: int, kills: int) -> None:
+def kill_and_go_on(workshop: Path, out: Path, *, methods: tuple[str, ...], rounds: int, kills: int) -> None:
     """Start the command, kill it with all its workers at a random line of its output, and start it again."""
     command = [sys.executable, "-m", "repcl", "bench", "--benchmark", str(workshop / "tickets.csv")]
     command += [
@@ -74,7 +76,7 @@ def kill_and_go_on(workshop: Path, out: Path, *, methods: tuple[str, ...], seeds
         "cpu",
     ]
     command += [word for method in methods for word in ("--method", method)]
-    command += ["--seeds", str(seeds), "--workers", "2", "--out", str(out)]
+    command += ["--rounds", str(rounds), "--workers", "2", "--out", str(out)]
     draw = random.Random(0)
     for attempt in range(kills + 1):
         last_line = draw.randint(1, 6) if attempt < kills else None
@@ -87,7 +89,7 @@ def kill_and_go_on(workshop: Path, out: Path, *, methods: tuple[str, ...], seeds
 
 
 def test_a_killed_grid_goes_on_to_the_same_numbers(workshop, tmp_path):
-    kill_and_go_on(workshop, tmp_path / "killed", methods=("fea", "sequential"), seeds=1, kills=1)
+    kill_and_go_on(workshop, tmp_path / "killed", methods=("fea", "sequential"), rounds=1, kills=1)
     run_grid(requests(workshop, tmp_path / "whole")[:2], workers=1, listener=ignore)
     assert numbers(tmp_path / "killed") == numbers(tmp_path / "whole")
 
@@ -95,7 +97,7 @@ def test_a_killed_grid_goes_on_to_the_same_numbers(workshop, tmp_path):
 @pytest.mark.slow
 def test_a_grid_of_8_runs_killed_three_times_equals_an_undisturbed_one(workshop, tmp_path):
     methods = ("fea", "sequential", "repcl", "joint")
-    kill_and_go_on(workshop, tmp_path / "killed", methods=methods, seeds=2, kills=3)
+    kill_and_go_on(workshop, tmp_path / "killed", methods=methods, rounds=2, kills=3)
     run_grid(requests(workshop, tmp_path / "whole", methods), workers=2, listener=ignore)
     assert len(numbers(tmp_path / "whole")) == 8
     assert numbers(tmp_path / "killed") == numbers(tmp_path / "whole")

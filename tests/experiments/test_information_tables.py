@@ -15,12 +15,11 @@ from repcl.analysis.spectrum import Spectrum
 from repcl.errors import ResultMismatch
 from repcl.experiments.analyses import estimator_of
 from repcl.experiments.paper import load_paper
-from repcl.experiments.presets import load_preset
 from repcl.experiments.recipes import RECIPES
 from repcl.experiments.reporting.analysis_figures import draw_fitting, draw_probes, draw_spectra, run_drawings
 from repcl.experiments.reporting.analysis_overview import overview_table
 from repcl.experiments.reporting.analysis_tables import run_tables
-from repcl.experiments.reporting.information_cells import analysed_rows
+from repcl.experiments.reporting.information_cells import analyzed_rows
 from repcl.experiments.reporting.information_tables import first_task_table
 from repcl.experiments.reporting.runs import load_runs
 from repcl.experiments.run_analysis import (
@@ -30,6 +29,7 @@ from repcl.experiments.run_analysis import (
     RunAnalysis,
     read_analysis,
 )
+from repcl.presets import load_preset
 from tests.experiments.made_up import invent_predictions, write_run
 
 CLASSES = [["a", "b"], ["c", "d"]]
@@ -44,7 +44,7 @@ def estimated(value: float | None, ceiling: float = 1.39) -> MutualInformation:
     return MutualInformation(value, 0.1, value + 0.2, 4.85, 440, 6.09, ceiling, [25, 50], curve, [value, 9.0])
 
 
-def analysed(inputs: float | None, classes: float | None) -> RunAnalysis:
+def analyzed(inputs: float | None, classes: float | None) -> RunAnalysis:
     spectrum = Spectrum([2.0, 1.0], [0.2, 0.1], [0.7, 0.3], 1.8, 1.7, 0.7, texts=880)
     matrix = [[0.9, 0.8], [None, 0.6]]
     known = Representations(
@@ -70,16 +70,16 @@ def write(
     analysis: RunAnalysis | None,
     *,
     benchmark: str = "fewrel",
-    seed: int = 0,
+    round: int = 0,
     fingerprint: str | None = None,
     classes: Sequence[Sequence[str]] = CLASSES,
 ) -> None:
     """A run with its analysis, or with that of another run where a fingerprint is given."""
-    tested = invent_predictions(classes, seed=seed, keeps=0.9)
-    write_run(out, row, tested, classes=classes, benchmark=benchmark, seed=seed)
+    tested = invent_predictions(classes, round=round, keeps=0.9)
+    write_run(out, row, tested, classes=classes, benchmark=benchmark, round=round)
     if analysis is not None:
-        analysis = replace(analysis, fingerprint=fingerprint or f"{benchmark}-{row}-{seed}")
-        path = out / benchmark / row / f"seed-{seed}" / ANALYSIS
+        analysis = replace(analysis, fingerprint=fingerprint or f"{benchmark}-{row}-{round}")
+        path = out / benchmark / row / f"round-{round}" / ANALYSIS
         path.write_text(json.dumps(TypeAdapter(RunAnalysis).dump_python(analysis, mode="json")))
 
 
@@ -92,13 +92,13 @@ def cells(table, row: str) -> list[str]:
 
 
 def test_an_analysis_is_read_as_it_was_written(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.0))
-    assert read_analysis(tmp_path / "fewrel/fea/seed-0") == analysed(2.0, 1.0)
+    write(tmp_path, "fea", analyzed(2.0, 1.0))
+    assert read_analysis(tmp_path / "fewrel/fea/round-0") == analyzed(2.0, 1.0)
 
 
 def test_ours_stand_beside_the_papers_and_beside_fano(tmp_path):
-    for seed, value in enumerate((2.0, 2.2)):
-        write(tmp_path, "fea", analysed(value, 1.0), seed=seed)
+    for round, value in enumerate((2.0, 2.2)):
+        write(tmp_path, "fea", analyzed(value, 1.0), round=round)
     table, _ = tables(tmp_path, "bias")
     assert [column.title for column in table.columns] == [
         "method", "I(X1;Z1)", "InfoNCE", "paper", "I(Z;Y)", "InfoNCE", "paper", "Fano", "Acc",
@@ -118,34 +118,34 @@ def test_ours_stand_beside_the_papers_and_beside_fano(tmp_path):
 
 
 def test_data_that_the_paper_does_not_have_get_no_paper_column(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.0), benchmark="hwu64")
+    write(tmp_path, "fea", analyzed(2.0, 1.0), benchmark="hwu64")
     table, _ = tables(tmp_path, "bias")
     assert "paper" not in [column.title for column in table.columns]
 
 
 def test_the_order_of_rows_is_compared_with_the_papers(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.3))
-    write(tmp_path, "joint", analysed(2.0, 1.1))
+    write(tmp_path, "fea", analyzed(2.0, 1.3))
+    write(tmp_path, "joint", analyzed(2.0, 1.1))
     table, _ = tables(tmp_path, "bias")
     assert "Order by I(Z;Y): fea > joint; by InfoNCE: fea > joint; the paper's: joint > fea." in table.notes
 
 
 def test_ceilings_and_too_few_texts_are_said_below_the_table(tmp_path):
-    write(tmp_path, "fea", analysed(None, 1.0))
+    write(tmp_path, "fea", analyzed(None, 1.0))
     table, _ = tables(tmp_path, "bias")
     assert "I(X1;Z1): too few texts: 88, an estimate needs 200." in table.notes
     assert any("at most ln of the classes, 1.39" in note and "ln 6.09" in note for note in table.notes)
 
 
-def test_runs_that_were_not_analysed_are_named(tmp_path):
+def test_runs_that_were_not_analyzed_are_named(tmp_path):
     write(tmp_path, "fea", None)
     [table] = tables(tmp_path, "bias")
-    assert any(note.startswith("Not analysed: fea") for note in table.notes)
+    assert any(note.startswith("Not analyzed: fea") for note in table.notes)
 
 
 def test_the_table_of_representations_has_the_papers_accuracy_and_figures(tmp_path):
     for row in ("fea", "fea@infomax", "repcl"):
-        write(tmp_path, row, analysed(2.0, 1.0))
+        write(tmp_path, row, analyzed(2.0, 1.0))
     table, transfer = tables(tmp_path, "representation")
     assert cells(table, "fea@infomax")[3] == "2.44"
     assert cells(table, "fea@infomax")[6] == "1.99"
@@ -166,11 +166,11 @@ def test_a_spectrum_within_one_power_of_ten_has_plain_numbers_at_its_axis():
 
 
 def test_the_table_of_the_first_task_joins_both_tables_of_the_paper(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.0))
-    write(tmp_path, "repcl", analysed(1.9, 1.0))
-    write(tmp_path, "crl", analysed(2.1, 1.1))
+    write(tmp_path, "fea", analyzed(2.0, 1.0))
+    write(tmp_path, "repcl", analyzed(1.9, 1.0))
+    write(tmp_path, "crl", analyzed(2.1, 1.1))
     [runs] = load_runs(tmp_path)
-    table = first_task_table(runs, analysed_rows(runs), load_paper())
+    table = first_task_table(runs, analyzed_rows(runs), load_paper())
     # method, rounds, I(X1;Z1) by two bounds and the paper's, I(Z1;Z1+) likewise, effective rank
     assert cells(table, "crl") == ["crl", "1", "2.10", "2.30", "2.12", "1.10", "1.30", "–", "1.8"]
     assert cells(table, "repcl") == ["repcl", "1", "1.90", "2.10", "2.41", "1.00", "1.20", "2.01", "1.8"]
@@ -181,18 +181,18 @@ def test_the_table_of_the_first_task_joins_both_tables_of_the_paper(tmp_path):
 
 
 def test_rows_with_different_numbers_of_rounds_are_told(tmp_path):
-    for seed in (0, 1):
-        write(tmp_path, "fea", analysed(2.0, 1.0), seed=seed)
-    write(tmp_path, "crl", analysed(2.0, 1.0))
+    for round in (0, 1):
+        write(tmp_path, "fea", analyzed(2.0, 1.0), round=round)
+    write(tmp_path, "crl", analyzed(2.0, 1.0))
     table, _ = tables(tmp_path, "bias")
-    assert "Rounds analysed: crl 1, fea 2." in table.notes
+    assert "Rounds analyzed: crl 1, fea 2." in table.notes
 
 
 def test_rows_without_an_analysis_are_left_out_of_the_pages_tables(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.0))
+    write(tmp_path, "fea", analyzed(2.0, 1.0))
     write(tmp_path, "repcl", None)
     [runs] = load_runs(tmp_path)
-    assert analysed_rows(runs) == ["fea"]
+    assert analyzed_rows(runs) == ["fea"]
 
 
 def test_preset_smoke_estimates_with_one_critic_and_300_steps(tmp_path):
@@ -206,22 +206,22 @@ def test_preset_smoke_estimates_with_one_critic_and_300_steps(tmp_path):
 
 
 def test_the_analysis_of_another_run_is_not_reported(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.0), fingerprint="an earlier run")
+    write(tmp_path, "fea", analyzed(2.0, 1.0), fingerprint="an earlier run")
     [runs] = load_runs(tmp_path)
-    assert analysed_rows(runs) == []
+    assert analyzed_rows(runs) == []
 
 
 def test_the_authors_estimate_is_not_reported(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.0))
-    folder = tmp_path / "fewrel/fea/seed-0"
+    write(tmp_path, "fea", analyzed(2.0, 1.0))
+    folder = tmp_path / "fewrel/fea/round-0"
     (folder / ANALYSIS).rename(folder / AUTHORS_ANALYSIS)
     [runs] = load_runs(tmp_path)
-    assert analysed_rows(runs) == []
+    assert analyzed_rows(runs) == []
 
 
 def settled(**settings: object) -> RunAnalysis:
     """An analysis with other settings of the estimator."""
-    return replace(analysed(2.0, 1.0), settings=replace(EstimatorSettings(), **settings))
+    return replace(analyzed(2.0, 1.0), settings=replace(EstimatorSettings(), **settings))
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def settled(**settings: object) -> RunAnalysis:
     ],
 )
 def test_rows_that_were_not_estimated_alike_are_pointed_out(tmp_path, recipe, other, ways):
-    write(tmp_path, "fea", settled(critics=1, steps=300), seed=0)
-    write(tmp_path, "fea", settled(), seed=1)
+    write(tmp_path, "fea", settled(critics=1, steps=300), round=0)
+    write(tmp_path, "fea", settled(), round=1)
     write(tmp_path, other, settled())
     table, _ = tables(tmp_path, recipe)
     assert any(
@@ -249,7 +249,7 @@ def test_rows_of_the_first_task_that_were_not_estimated_alike_are_pointed_out(tm
     write(tmp_path, "fea", settled(steps=300))
     write(tmp_path, "crl", settled())
     [runs] = load_runs(tmp_path)
-    notes = first_task_table(runs, analysed_rows(runs), load_paper()).notes
+    notes = first_task_table(runs, analyzed_rows(runs), load_paper()).notes
     assert any("steps = 5000 (crl); steps = 300 (fea)" in note for note in notes)
 
 
@@ -277,7 +277,7 @@ def test_values_read_off_the_texts_fitted_on_are_pointed_out(tmp_path):
     ],
 )
 def test_the_tables_of_a_run_name_the_estimator(settings, words):
-    information = run_tables(replace(analysed(2.0, 1.0), settings=settings))[0]
+    information = run_tables(replace(analyzed(2.0, 1.0), settings=settings))[0]
     assert f"Estimated with {words}" in information.notes
 
 
@@ -291,7 +291,7 @@ def test_the_table_of_all_runs_names_the_estimators(tmp_path):
 
 
 def test_figures_of_the_authors_estimate_have_names_of_their_own():
-    drawings = run_drawings("fea", analysed(2.0, 1.0), prefix="analysis-authors")
+    drawings = run_drawings("fea", analyzed(2.0, 1.0), prefix="analysis-authors")
     assert all(drawing.name.startswith("analysis-authors-") for drawing in drawings)
 
 
@@ -307,13 +307,15 @@ def test_a_probe_from_one_text_is_named_so():
 
 def write_mixed(out: Path) -> None:
     """Two rounds of one row: two tasks in one, three in the other."""
-    longer = analysed(2.0, 1.0)
+    longer = analyzed(2.0, 1.0)
     known = longer.representations
     assert known is not None
     matrix = [[0.9, 0.8, 0.7], [None, 0.6, 0.5], [None, None, 0.4]]
     known = replace(known, probes=dict.fromkeys((1, 5, 10), matrix), same_class=estimated(1.0, 1.79))
-    write(out, "fea", analysed(2.0, 1.0), seed=0)
-    write(out, "fea", replace(longer, representations=known), seed=1, classes=[["a", "b"], ["c", "d"], ["e"]])
+    write(out, "fea", analyzed(2.0, 1.0), round=0)
+    write(
+        out, "fea", replace(longer, representations=known), round=1, classes=[["a", "b"], ["c", "d"], ["e"]]
+    )
 
 
 def test_probes_of_rounds_with_fewer_tasks_are_left_out_of_the_figure(tmp_path):
@@ -341,8 +343,8 @@ def test_mixed_rounds_are_pointed_out_below_both_tables(tmp_path, recipe):
 
 
 def test_a_damaged_analysis_is_named(tmp_path):
-    write(tmp_path, "fea", analysed(2.0, 1.0))
-    path = tmp_path / "fewrel/fea/seed-0" / ANALYSIS
+    write(tmp_path, "fea", analyzed(2.0, 1.0))
+    path = tmp_path / "fewrel/fea/round-0" / ANALYSIS
     path.write_text(path.read_text()[:50])
     with pytest.raises(ResultMismatch, match=r"analysis\.json is damaged"):
         load_runs(tmp_path)

@@ -23,7 +23,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def run_folder(out: Path, method: str = "fea") -> Path:
-    return out / f"toy/{method}/seed-1"
+    return out / f"toy/{method}/round-1"
 
 
 def test_nothing_is_kept_unless_asked_for(tmp_path):
@@ -45,8 +45,8 @@ def test_representations_are_kept_after_every_task_with_their_cost(tmp_path):
 def test_keeping_changes_no_number_of_the_run(tmp_path):
     plain, kept = run("repcl", tmp_path / "a"), run("repcl", tmp_path / "b", keep="representations")
     assert plain.accuracy_matrix == kept.accuracy_matrix
-    assert (tmp_path / "a/toy/repcl/seed-1/predictions.jsonl").read_text() == (
-        tmp_path / "b/toy/repcl/seed-1/predictions.jsonl"
+    assert (tmp_path / "a/toy/repcl/round-1/predictions.jsonl").read_text() == (
+        tmp_path / "b/toy/repcl/round-1/predictions.jsonl"
     ).read_text()
 
 
@@ -142,7 +142,7 @@ def test_snapshots_are_read_with_their_classes_and_within_task_answers(tmp_path)
 
 def test_relations_keep_the_plain_text_beside_the_markers(tmp_path):
     tasks = (toy_task("relation", "fruit", "vehicle"), toy_task("relation", "weather"))
-    stream = TaskStream("toy", "relation", tasks, seed=1)
+    stream = TaskStream("toy", "relation", tasks, round=1)
     result = run_experiment(
         "fea", stream, encoder=tiny_encoder("relation"), settings=CHEAP, out=tmp_path, keep="representations"
     )

@@ -107,7 +107,7 @@ def test_two_launched_processes_make_one_run_and_print_it_once(workshop):
     done = launch(workshop, *words, ACCELERATE_GRADIENT_ACCUMULATION_STEPS="2")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("task 2 of 2 learned") == 1
-    result = json.loads((workshop / "both/tickets/repcl/seed-0/result.json").read_text())
+    result = json.loads((workshop / "both/tickets/repcl/round-0/result.json").read_text())
     assert (result["processes"], result["precision"]) == (2, "bf16")
 
 
@@ -121,7 +121,7 @@ def hear(number, event):
     if processes().rank == 1 and event.kind == "step":
         raise RuntimeError("this process is broken")
 
-stream = {"name": "tickets.csv", "seed": 0, "tasks": 2}
+stream = {"name": "tickets.csv", "round": 0, "tasks": 2}
 options = {"encoder": "encoder", "preset": "smoke", "out": "broken"}
 with launched():
     run_grid([RunRequest("fea", stream, options)], workers=1, listener=hear)

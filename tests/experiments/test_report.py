@@ -53,7 +53,7 @@ def report(tmp_path_factory) -> Path:
     write_grid(out, {"repcl": 0.9, "fea": 0.7, "joint": 0.95}, benchmark="hwu64", rounds=3)
     classes = [HOSTILE[:1], HOSTILE[1:]]
     for row in ("repcl", "fea"):
-        examples = invent_predictions(classes, seed=1, keeps=0.3)
+        examples = invent_predictions(classes, round=1, keeps=0.3)
         write_run(out, row, examples, classes=classes, benchmark="my <b>data & $x_1$", capped=True)
     write_report(out)
     return out
@@ -156,8 +156,8 @@ def test_a_folder_without_results_is_an_error(tmp_path):
 
 def test_results_are_mean_deviation_and_interval_over_rounds(tmp_path):
     classes = [["old"], ["new"]]
-    write_run(tmp_path, "fea", two_tasks([True, True], [True, True]), classes=classes, seed=0)
-    write_run(tmp_path, "fea", two_tasks([True, True], [True, False]), classes=classes, seed=1)
+    write_run(tmp_path, "fea", two_tasks([True, True], [True, True]), classes=classes, round=0)
+    write_run(tmp_path, "fea", two_tasks([True, True], [True, False]), classes=classes, round=1)
     row = cells(results_table(only(tmp_path), ["fea"], load_paper()), "fea")
     # 100 and 75 percent: mean 87.5, sd 25 / √2 = 17.7, half width 12.706 · 17.68 / √2 = 158.8: cut at 0, 100
     assert row["rounds"] == "2"
@@ -235,7 +235,7 @@ def test_the_papers_values_stand_beside_ours_with_a_caution_about_the_encoder(tm
 )
 def test_there_is_no_caution_with_the_papers_encoder_tasks_and_settings(tmp_path, preset, notes):
     classes = class_names(10, 1)
-    examples = invent_predictions(classes, seed=0, keeps=0.9)
+    examples = invent_predictions(classes, round=0, keeps=0.9)
     same = {"benchmark": "hwu64", "encoder": "bert-base-uncased", "preset": preset}
     write_run(tmp_path, "fea", examples, classes=classes, **same)
     assert results_table(only(tmp_path), ["fea"], load_paper()).notes == notes
@@ -243,7 +243,7 @@ def test_there_is_no_caution_with_the_papers_encoder_tasks_and_settings(tmp_path
 
 def test_other_tasks_and_other_memory_than_the_papers_are_told(tmp_path):
     classes = class_names(2, 1)
-    examples = invent_predictions(classes, seed=0, keeps=0.9)
+    examples = invent_predictions(classes, round=0, keeps=0.9)
     write_run(
         tmp_path,
         "fea",
@@ -266,26 +266,28 @@ def test_data_that_the_paper_does_not_have_get_no_paper_column(tmp_path):
 
 def test_rounds_with_different_settings_are_pointed_out(tmp_path):
     classes = [["old"], ["new"]]
-    for seed, epochs in enumerate((5, 6)):
+    for round, epochs in enumerate((5, 6)):
         examples = two_tasks([True, True])
-        write_run(tmp_path, "fea", examples, classes=classes, seed=seed, settings={"initial_epochs": epochs})
+        write_run(
+            tmp_path, "fea", examples, classes=classes, round=round, settings={"initial_epochs": epochs}
+        )
     notes = results_table(only(tmp_path), ["fea"], load_paper()).notes
     assert any("different settings" in note and "fea" in note for note in notes)
 
 
 def test_rounds_with_different_numbers_of_tasks_are_pointed_out(tmp_path):
-    for seed, tasks in enumerate((2, 3)):
+    for round, tasks in enumerate((2, 3)):
         classes = class_names(tasks, 1)
         write_run(
-            tmp_path, "fea", invent_predictions(classes, seed=seed, keeps=1), classes=classes, seed=seed
+            tmp_path, "fea", invent_predictions(classes, round=round, keeps=1), classes=classes, round=round
         )
     notes = results_table(only(tmp_path), ["fea"], load_paper()).notes
     assert "Rounds run with different settings or data: fea. Their mean means little." in notes
 
 
 def test_equal_rounds_get_a_note_and_no_interval(tmp_path):
-    for seed in (0, 1):
-        write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]], seed=seed)
+    for round in (0, 1):
+        write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]], round=round)
     table = results_table(only(tmp_path), ["fea"], load_paper())
     assert cells(table, "fea")["95 % interval"] == "–"
     assert any(note.startswith("The same accuracy in every round: fea.") for note in table.notes)
@@ -331,10 +333,10 @@ def test_the_reference_is_the_wanted_method_else_repcl_else_the_best_fair_one(tm
 
 def test_rounds_in_which_two_methods_learned_different_classes_are_not_compared(tmp_path):
     two, three = class_names(2, 1), class_names(3, 1)
-    for seed, (ours, theirs) in enumerate([(two, two), (two, two), (two, three)]):
+    for round, (ours, theirs) in enumerate([(two, two), (two, two), (two, three)]):
         for row, classes in (("repcl", ours), ("fea", theirs)):
-            tested = invent_predictions(classes, seed=seed, keeps=0.6)
-            write_run(tmp_path, row, tested, classes=classes, seed=seed)
+            tested = invent_predictions(classes, round=round, keeps=0.6)
+            write_run(tmp_path, row, tested, classes=classes, round=round)
     table = significance_table(only(tmp_path))
     assert table is not None
     assert cells(table, "fea")["shared rounds"] == "2"
@@ -371,7 +373,7 @@ def test_forgotten_classes_show_the_drop_and_the_commonest_mistake(tmp_path):
 def test_forgotten_classes_are_judged_by_the_rounds_in_which_they_were_not_learned_last(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, False]), classes=[["old"], ["new"]])
     last = [TestedExample("a0", 1, "old", ("old",)), TestedExample("b0", 0, "new", ("new", "new"))]
-    write_run(tmp_path, "fea", last, classes=[["new"], ["old"]], seed=1)
+    write_run(tmp_path, "fea", last, classes=[["new"], ["old"]], round=1)
     table = forgotten_table("demo", only(tmp_path).methods[0])
     assert table is not None
     # lost all in round 0; right in round 1, where it was learned last and could not be forgotten

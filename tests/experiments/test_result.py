@@ -12,7 +12,7 @@ from repcl.experiments.result import write_result
 from tests.experiments.made_up import class_names, invent_predictions, write_run
 
 NAN = float("nan")
-COMMITTED = sorted(Path(__file__).parents[2].glob("results/**/seed-*/result.json"))
+COMMITTED = sorted(Path(__file__).parents[2].glob("results/**/round-*/result.json"))
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ COMMITTED = sorted(Path(__file__).parents[2].glob("results/**/seed-*/result.json
 )
 def test_a_damaged_place_is_named(tmp_path: Path, change: dict[str, Any], place: str) -> None:
     classes = class_names(2, 1)
-    write_run(tmp_path, "fea", invent_predictions(classes, seed=0, keeps=1.0), classes=classes)
-    path = tmp_path / "demo/fea/seed-0/result.json"
+    write_run(tmp_path, "fea", invent_predictions(classes, round=0, keeps=1.0), classes=classes)
+    path = tmp_path / "demo/fea/round-0/result.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(ResultMismatch, match=rf"is damaged at {place} \(.*use --fresh to run it again"):
         read_result(path)

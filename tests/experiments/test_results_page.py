@@ -82,7 +82,7 @@ def test_results_of_a_folder_of_their_own_are_named_by_it(results):
 
 
 @pytest.mark.parametrize("name", ["information", "transfer", "first_task"])
-def test_tables_about_representations_are_only_made_of_analysed_runs(results, name):
+def test_tables_about_representations_are_only_made_of_analyzed_runs(results, name):
     assert render_results(f"{{{{ {name} }}}}", results) == NOTHING_YET
 
 

@@ -21,7 +21,7 @@ def toy_stream() -> TaskStream:
         toy_task("sentence", "weather"),
         toy_task("sentence", "place", "person"),
     )
-    return TaskStream("toy", "sentence", tasks, seed=1)
+    return TaskStream("toy", "sentence", tasks, round=1)
 
 
 def run(method: str = "fea", out: Path | None = None, **options: object):
@@ -56,7 +56,7 @@ class StopAtTask(RunObserver):
 def test_same_round_twice_gives_the_same_result_apart_from_times(tmp_path):
     run("repcl", tmp_path / "a")
     run("repcl", tmp_path / "b")
-    a, b = (without_times(tmp_path / name / "toy/repcl/seed-1/result.json") for name in "ab")
+    a, b = (without_times(tmp_path / name / "toy/repcl/round-1/result.json") for name in "ab")
     assert a == b
 
 
@@ -69,7 +69,7 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path, task, stage):
         run("fea", tmp_path / "stopped", observer=StopAtTask(task, stage))
     run("fea", tmp_path / "stopped")
     whole, stopped = (
-        without_times(tmp_path / name / "toy/fea/seed-1/result.json") for name in ("whole", "stopped")
+        without_times(tmp_path / name / "toy/fea/round-1/result.json") for name in ("whole", "stopped")
     )
     assert whole == stopped
 
@@ -90,14 +90,14 @@ def test_going_on_does_not_repeat_finished_tasks(tmp_path):
 def test_a_half_written_checkpoint_is_ignored(tmp_path):
     with pytest.raises(Stop):
         run("fea", tmp_path, observer=StopAtTask(1, "initial learning"))
-    (tmp_path / "toy/fea/seed-1/checkpoint-2.part").mkdir()
+    (tmp_path / "toy/fea/round-1/checkpoint-2.part").mkdir()
     result = run("fea", tmp_path)
     assert len(result.accuracy_after_task) == 3
 
 
 def test_no_checkpoint_is_left_after_the_end(tmp_path):
     run("fea", tmp_path)
-    assert sorted(path.name for path in (tmp_path / "toy/fea/seed-1").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "toy/fea/round-1").iterdir()) == [
         "predictions.jsonl",
         "result.json",
     ]
@@ -105,7 +105,7 @@ def test_no_checkpoint_is_left_after_the_end(tmp_path):
 
 def test_metrics_can_be_recomputed_from_the_stored_predictions(tmp_path):
     result = run("fea", tmp_path)
-    scores = score_predictions(read_predictions(tmp_path / "toy/fea/seed-1/predictions.jsonl"), 3)
+    scores = score_predictions(read_predictions(tmp_path / "toy/fea/round-1/predictions.jsonl"), 3)
     assert scores.final_accuracy == result.final_accuracy
     assert scores.accuracy_matrix.as_lists() == result.accuracy_matrix
     assert scores.forgetting_rate == result.forgetting_rate
@@ -162,7 +162,7 @@ def test_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
 
 def test_a_broken_result_file_is_named(tmp_path):
     run("fea", tmp_path)
-    path = tmp_path / "toy/fea/seed-1/result.json"
+    path = tmp_path / "toy/fea/round-1/result.json"
     path.write_text(path.read_text()[:100])
     with pytest.raises(ResultMismatch, match=r"result\.json is not a readable result file"):
         find_results(tmp_path)
@@ -170,7 +170,7 @@ def test_a_broken_result_file_is_named(tmp_path):
 
 def test_a_newer_result_file_is_refused_with_advice(tmp_path):
     run("fea", tmp_path)
-    path = tmp_path / "toy/fea/seed-1/result.json"
+    path = tmp_path / "toy/fea/round-1/result.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
     with pytest.raises(ResultMismatch, match=r"format 99.*update repcl"):
         read_result(path)
@@ -179,7 +179,7 @@ def test_a_newer_result_file_is_refused_with_advice(tmp_path):
 def test_a_damaged_checkpoint_is_refused(tmp_path):
     with pytest.raises(Stop):
         run("fea", tmp_path, observer=StopAtTask(1, "initial learning"))
-    (tmp_path / "toy/fea/seed-1/checkpoint-1/weights.safetensors").write_bytes(b"nothing")
+    (tmp_path / "toy/fea/round-1/checkpoint-1/weights.safetensors").write_bytes(b"nothing")
     with pytest.raises(ResultMismatch, match="is damaged"):
         run("fea", tmp_path)
 

@@ -5,8 +5,8 @@ import pytest
 from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.data import TaskStream
 from repcl.experiments import run_experiment
-from repcl.experiments.analyses import AnalysisRequest, analyse_all
-from repcl.experiments.run_analysis import analyse_run
+from repcl.experiments.analyses import AnalysisRequest, analyze_all
+from repcl.experiments.run_analysis import analyze_run
 from repcl.model import FROZEN_READOUTS
 from tests.conftest import tiny_encoder, toy_task
 from tests.experiments.test_run import CHEAP
@@ -21,11 +21,11 @@ def run(out, method, **settings):
     readout = FROZEN_READOUTS["sentence"] if method == "ncm" else None
     encoder = tiny_encoder(readout=readout)
     run_experiment(method, stream(), encoder=encoder, settings=settings, out=out, keep="representations")
-    return out / f"toy/{method}/seed-0"
+    return out / f"toy/{method}/round-0"
 
 
 def test_a_frozen_encoder_transfers_nothing_and_does_not_move(tmp_path):
-    found = analyse_run(run(tmp_path, "ncm"), EstimatorSettings()).representations
+    found = analyze_run(run(tmp_path, "ncm"), EstimatorSettings()).representations
     assert found is not None
     assert found.forward_transfer == {1: 0.0, 5: 0.0, 10: 0.0}
     assert found.masked_backward_transfer == 0
@@ -34,7 +34,7 @@ def test_a_frozen_encoder_transfers_nothing_and_does_not_move(tmp_path):
 
 
 def test_a_trained_encoder_moves(tmp_path):
-    found = analyse_run(
+    found = analyze_run(
         run(tmp_path, "fea", **CHEAP, learning_rate=1e-3), EstimatorSettings()
     ).representations
     assert found is not None
@@ -43,7 +43,7 @@ def test_a_trained_encoder_moves(tmp_path):
 
 
 def test_joint_is_judged_by_its_final_model(tmp_path):
-    found = analyse_run(run(tmp_path, "joint", initial_epochs=1), EstimatorSettings()).representations
+    found = analyze_run(run(tmp_path, "joint", initial_epochs=1), EstimatorSettings()).representations
     assert found is not None
     assert found.first == found.last != found.untouched
     assert found.movements == []
@@ -54,5 +54,5 @@ def test_joint_is_judged_by_its_final_model(tmp_path):
 def test_two_processes_find_the_same_as_one(tmp_path):
     folders = [run(tmp_path, "ncm"), run(tmp_path, "fea", **CHEAP)]
     requests = [AnalysisRequest(folder, EstimatorSettings(), fresh=True) for folder in folders]
-    one, two = ({r.folder: a for r, a in analyse_all(requests, workers=w)} for w in (1, 2))
+    one, two = ({r.folder: a for r, a in analyze_all(requests, workers=w)} for w in (1, 2))
     assert one == two

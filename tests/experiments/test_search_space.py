@@ -4,9 +4,9 @@ import pytest
 
 from repcl.benchmarks import BENCHMARKS
 from repcl.errors import InvalidSetting, UnknownName
-from repcl.experiments import PRESETS, load_preset
 from repcl.experiments.search_space import Choices, Range, fit_space, load_space
 from repcl.methods import METHODS, make_settings
+from repcl.presets import PRESETS, load_preset
 
 
 def settings_of(method: str, preset: str = "cpu", benchmark: str = "hwu64") -> dict:

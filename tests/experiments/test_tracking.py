@@ -12,7 +12,7 @@ from repcl.experiments import RunObserver, tracking
 from tests.experiments.test_run import Stop, StopAtTask, run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the trackers' own packages
-RUN = "toy/fea/seed-1"
+RUN = "toy/fea/round-1"
 
 
 class Losses(RunObserver):

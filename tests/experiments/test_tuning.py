@@ -8,7 +8,7 @@ import pytest
 
 from repcl.benchmarks import load_benchmark
 from repcl.errors import ResultMismatch
-from repcl.experiments import load_preset, plan_run
+from repcl.experiments import plan_run
 from repcl.experiments.events import Event
 from repcl.experiments.failure import Failure
 from repcl.experiments.grid import run_grid
@@ -17,6 +17,7 @@ from repcl.experiments.run_request import RunRequest
 from repcl.experiments.search_outcome import preset_text, toml_value, verdict, write_preset
 from repcl.experiments.trials import Trial, TrialStore
 from repcl.experiments.tuning import Search, SearchFailed, TrialRequest, best_trial, plan_search, run_search
+from repcl.presets import load_preset
 from tests.conftest import tiny_encoder, toy_example
 
 
@@ -37,7 +38,7 @@ def workshop(tmp_path_factory) -> Path:
 def make_search(workshop: Path, out: Path, method: str = "fea", *, rounds=(5,), **changes) -> Search:
     encoder = str(workshop / "encoder")
     options = {"encoder": encoder, "preset": "smoke", "settings": {}, "device": "cpu", **changes}
-    streams = [{"name": str(workshop / "tickets.csv"), "tasks": 6, "seed": number} for number in rounds]
+    streams = [{"name": str(workshop / "tickets.csv"), "tasks": 6, "round": number} for number in rounds]
     return plan_search(method, streams, options, out=out)
 
 
@@ -137,7 +138,9 @@ def test_more_trials_may_be_asked_for_later_and_finished_ones_are_not_repeated(w
 def test_the_score_is_the_mean_over_rounds(workshop, tmp_path):
     def engine(requests, **others):
         shares = {5: 0.5, 6: 0.8}
-        return [Result.model_construct(final_accuracy=shares[request.stream["seed"]]) for request in requests]
+        return [
+            Result.model_construct(final_accuracy=shares[request.stream["round"]]) for request in requests
+        ]
 
     search = make_search(workshop, tmp_path, rounds=(5, 6))
     (trial,) = go(search, 1, engine)
@@ -218,7 +221,7 @@ def test_the_preset_file_holds_the_best_settings_and_the_presets_others(workshop
 def test_all_settings_survive_the_preset_file(workshop, tmp_path, method):
     search = make_search(workshop, tmp_path, method)
     path = write_preset(search, go(search, 1, run_grid if method == "instant" else pretend), "repcl tune")
-    stream = load_benchmark("demo", seed=0)
+    stream = load_benchmark("demo", round=0)
     assert plan_run(method, stream, preset=str(path)).settings == search.plans[0].settings
 
 

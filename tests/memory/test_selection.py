@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from repcl.memory import nearest_to_centres, nearest_to_mean
+from repcl.memory import nearest_to_centers, nearest_to_mean
 
 
 def column(*values: float) -> np.ndarray:
@@ -16,13 +16,13 @@ def clusters(sizes: tuple[int, ...], *, spread: float = 0.1) -> np.ndarray:
     return np.concatenate(parts).astype(np.float32)
 
 
-def test_two_centres_on_a_line_select_the_middle_of_each_group() -> None:
+def test_two_centers_on_a_line_select_the_middle_of_each_group() -> None:
     features = column(0, 0.1, 0.2, 10, 10.1, 10.3)
-    assert sorted(features[nearest_to_centres(features, 2), 0].tolist()) == pytest.approx([0.1, 10.1])
+    assert sorted(features[nearest_to_centers(features, 2), 0].tolist()) == pytest.approx([0.1, 10.1])
 
 
 def test_the_row_of_the_largest_cluster_comes_first() -> None:
-    chosen = nearest_to_centres(clusters((3, 9, 5)), 3)
+    chosen = nearest_to_centers(clusters((3, 9, 5)), 3)
     assert [("small", "large", "medium")[(row >= 3) + (row >= 12)] for row in chosen] == [
         "large", "medium", "small",
     ]  # fmt: skip
@@ -30,50 +30,50 @@ def test_the_row_of_the_largest_cluster_comes_first() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 9, 10, 11, 100])
 def test_exactly_as_many_rows_as_asked_for_or_as_there_are(count: int) -> None:
-    assert len(nearest_to_centres(clusters((4, 6)), count)) == min(count, 10)
+    assert len(nearest_to_centers(clusters((4, 6)), count)) == min(count, 10)
 
 
 @pytest.mark.parametrize("count", range(1, 20))
 def test_no_row_is_chosen_twice(count: int) -> None:
-    chosen = nearest_to_centres(np.random.default_rng(count).normal(size=(20, 3)), count)
+    chosen = nearest_to_centers(np.random.default_rng(count).normal(size=(20, 3)), count)
     assert len(set(chosen)) == len(chosen)
 
 
 def test_equal_rows_are_filled_up_with_different_ones() -> None:
-    chosen = nearest_to_centres(column(1, 1, 1, 1, 5, 5), 4)
+    chosen = nearest_to_centers(column(1, 1, 1, 1, 5, 5), 4)
     assert len(set(chosen)) == 4
     assert {1.0, 5.0} == set(column(1, 1, 1, 1, 5, 5)[chosen, 0].tolist())
 
 
 def test_rows_that_are_all_equal_are_no_trouble() -> None:
-    assert sorted(nearest_to_centres(np.ones((6, 4), dtype=np.float32), 3)) == [0, 1, 2]
+    assert sorted(nearest_to_centers(np.ones((6, 4), dtype=np.float32), 3)) == [0, 1, 2]
 
 
 def test_rows_that_differ_by_rounding_alone_are_no_trouble() -> None:
     features = clusters((5, 5, 5), spread=1e-7) + 1.0
-    chosen = nearest_to_centres(features, 6)
+    chosen = nearest_to_centers(features, 6)
     assert len(set(chosen)) == 6
     assert {row // 5 for row in chosen[:3]} == {0, 1, 2}
 
 
 def test_a_single_row_is_kept() -> None:
-    assert nearest_to_centres(column(3.0), 10) == [0]
+    assert nearest_to_centers(column(3.0), 10) == [0]
 
 
 def test_no_rows_leave_nothing_to_keep() -> None:
-    assert nearest_to_centres(np.empty(0, dtype=np.float32), 10) == []
+    assert nearest_to_centers(np.empty(0, dtype=np.float32), 10) == []
 
 
 def test_the_choice_is_the_same_each_time() -> None:
     features = np.random.default_rng(0).normal(size=(40, 3))
-    assert nearest_to_centres(features, 5) == nearest_to_centres(features, 5)
+    assert nearest_to_centers(features, 5) == nearest_to_centers(features, 5)
 
 
 def test_choosing_leaves_numpys_own_generator_alone() -> None:
     np.random.seed(0)
     untouched = np.random.random()
     np.random.seed(0)
-    nearest_to_centres(np.random.default_rng(0).normal(size=(40, 3)), 5)
+    nearest_to_centers(np.random.default_rng(0).normal(size=(40, 3)), 5)
     assert np.random.random() == untouched
 
 

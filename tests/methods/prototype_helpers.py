@@ -31,7 +31,7 @@ def matrix(*rows: Sequence[float], width: int = 0) -> Tensor:
     return torch.tensor([[*row, *[0.0] * (width - len(row))] for row in rows], dtype=torch.float32)
 
 
-def labelled(*labels: int) -> Batch:
+def labeled(*labels: int) -> Batch:
     """A batch of which nothing but the labels will be looked at."""
     nothing = torch.zeros(len(labels), 1, dtype=torch.long)
     return Batch(nothing, nothing, nothing, torch.tensor(labels), torch.arange(len(labels)))
@@ -79,7 +79,7 @@ def relation_task(*classes: str, each: int) -> Task:
 
 
 def count_updates(method: Method, tasks: Sequence[Task], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many optimiser steps each task would take, without taking any."""
+    """How many optimizer steps each task would take, without taking any."""
     steps: list[int] = []
 
     def counting(learner: Any, name: str, batches: Any, losses: Any, stage: Any, **more: Any) -> None:

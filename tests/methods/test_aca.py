@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from repcl.data import Example, Span, Task, TokenisedExample
+from repcl.data import Example, Span, Task, TokenizedExample
 from repcl.data.relations import RelationMixer
 from repcl.methods.aca import ACA
 from repcl.methods.emar import EMAR
@@ -18,7 +18,7 @@ from tests.methods.prototype_helpers import (
     Diary,
     count_updates,
     fewrel_sized,
-    labelled,
+    labeled,
     make,
     matrix,
     relation_task,
@@ -33,15 +33,15 @@ SECOND = "v0 [E11] c [E12] v1 v2 v3 v4 v5 v6 v7 [E21] d [E22] v8"
 NO_ACA: dict[str, Any] = {"hybrid_classes": False, "reversed_classes": False, "spare_rows": 0}
 
 
-def row(text: str) -> TokenisedExample:
-    """A tokenised example of words, between [CLS] and [SEP]."""
+def row(text: str) -> TokenizedExample:
+    """A tokenized example of words, between [CLS] and [SEP]."""
     words = ["[CLS]", *text.split(), "[SEP]"]
     VOCABULARY.extend(word for word in words if word not in VOCABULARY)
     spans = tuple((words.index(marker), words.index(marker) + 1) for marker in ("[E11]", "[E21]"))
-    return TokenisedExample(tuple(VOCABULARY.index(word) for word in words), spans)
+    return TokenizedExample(tuple(VOCABULARY.index(word) for word in words), spans)
 
 
-def words(example: TokenisedExample | None) -> str:
+def words(example: TokenizedExample | None) -> str:
     assert example is not None
     return " ".join(VOCABULARY[token] for token in example.ids)
 
@@ -79,7 +79,7 @@ def test_no_hybrid_is_made_of_entities_out_of_order(unusable: str) -> None:
 
 
 def test_no_hybrid_is_made_of_a_text_that_lost_a_marker_to_truncation() -> None:
-    cut = TokenisedExample(tuple(token for token in row(FIRST).ids if token != 4), row(FIRST).spans)
+    cut = TokenizedExample(tuple(token for token in row(FIRST).ids if token != 4), row(FIRST).spans)
     assert MIXER.hybrid(cut, row(SECOND)) is None
     assert MIXER.hybrid(row(SECOND), cut) is None
 
@@ -130,7 +130,7 @@ def test_number_of_synthetic_classes(classes: list[str], hybrids: int, synthetic
     assert len(found) == synthetic
     reversed_ones = [
         mixer_of(method).reverse(text)
-        for text in method.encoder.tokenise(relation_task(*classes, each=1).train)
+        for text in method.encoder.tokenize(relation_task(*classes, each=1).train)
     ]
     assert all(text in reversed_ones for rows in found[hybrids:] for text in rows)
     assert not any(text in reversed_ones for rows in found[:hybrids] for text in rows)
@@ -194,10 +194,10 @@ def test_window_decides_how_much_context_a_hybrid_has() -> None:
 def test_the_task_is_not_changed_by_the_augmentation() -> None:
     task = toy_task("relation", "fruit", "vehicle")
     examples, method = list(task.train), make(ACA, "relation")
-    rows = list(method.encoder.tokenise(task.train))
+    rows = list(method.encoder.tokenize(task.train))
     method.synthetic_classes(task)
     assert task.train == examples
-    assert method.encoder.tokenise(task.train) == rows
+    assert method.encoder.tokenize(task.train) == rows
 
 
 def labels_in_initial_learning(method: Any, task: Task, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -293,7 +293,7 @@ def test_spare_rows_take_part_in_the_softmax(
     spare = GrowingLinear(32)
     spare.weight = torch.nn.Parameter(matrix((1, 1), width=32)[:spare_rows])
     monkeypatch.setattr(method, "exemplar_features", lambda batch: matrix((1, 2), width=32))
-    assert method.classify_beside(spare)(labelled(1))["ce"].item() == pytest.approx(expected, abs=1e-6)
+    assert method.classify_beside(spare)(labeled(1))["ce"].item() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -56,7 +56,7 @@ def matcher(*prototypes: tuple[float, ...], sentences: Tensor) -> CRECL:
     return method
 
 
-def labelled(*labels: int) -> Batch:
+def labeled(*labels: int) -> Batch:
     places = torch.tensor(labels)
     return Batch(places, places, places, places, places)
 
@@ -117,24 +117,24 @@ def test_the_consistency_term_keeps_its_weight_when_the_batch_size_changes() -> 
 def test_matching_has_the_values_worked_out_by_hand() -> None:
     method = matcher(*PROTOTYPES, sentences=torch.eye(2))
     expected = torch.tensor([[10.0, 7.5, 0.0], [7.5, 10.0, -12.5]])
-    assert torch.allclose(method.class_scores(labelled(0, 1)), expected, atol=1e-5)
-    assert method.match(labelled(0, 1))["prototypes"].item() == pytest.approx(0.078911, abs=1e-5)
-    assert method.match(labelled(1, 0))["prototypes"].item() == pytest.approx(2.578911, abs=1e-5)
+    assert torch.allclose(method.class_scores(labeled(0, 1)), expected, atol=1e-5)
+    assert method.match(labeled(0, 1))["prototypes"].item() == pytest.approx(0.078911, abs=1e-5)
+    assert method.match(labeled(1, 0))["prototypes"].item() == pytest.approx(2.578911, abs=1e-5)
 
 
 def test_the_order_of_prototypes_only_permutes_the_scores() -> None:
     straight = matcher(*PROTOTYPES, sentences=torch.eye(2))
     turned = matcher(*reversed(PROTOTYPES), sentences=torch.eye(2))
-    scores = turned.class_scores(labelled(0, 1)).flip(1)
-    assert torch.allclose(scores, straight.class_scores(labelled(0, 1)))
-    assert turned.match(labelled(2, 1))["prototypes"].item() == pytest.approx(0.078911, abs=1e-5)
+    scores = turned.class_scores(labeled(0, 1)).flip(1)
+    assert torch.allclose(scores, straight.class_scores(labeled(0, 1)))
+    assert turned.match(labeled(2, 1))["prototypes"].item() == pytest.approx(0.078911, abs=1e-5)
 
 
 def test_one_seen_class_costs_nothing_and_equal_prototypes_cost_ln_c() -> None:
     alone = matcher((0.8, 0.6), sentences=torch.eye(2))
-    assert alone.match(labelled(0, 0))["prototypes"].item() == 0.0
+    assert alone.match(labeled(0, 0))["prototypes"].item() == 0.0
     equal = matcher(*[(0.8, 0.6)] * 5, sentences=torch.eye(2))
-    assert equal.match(labelled(0, 3))["prototypes"].item() == pytest.approx(log(5), abs=1e-6)
+    assert equal.match(labeled(0, 3))["prototypes"].item() == pytest.approx(log(5), abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["sentence", "relation", "event"])

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from repcl.data import Task
-from repcl.memory import class_means, nearest_to_centres
+from repcl.memory import class_means, nearest_to_centers
 from repcl.methods.emar import EMAR, prototype_loss, unit_prototypes
 from tests.conftest import toy_example, toy_task
 from tests.methods.prototype_helpers import (
@@ -16,7 +16,7 @@ from tests.methods.prototype_helpers import (
     copied,
     count_updates,
     fewrel_sized,
-    labelled,
+    labeled,
     longest_moves,
     make,
     matrix,
@@ -112,7 +112,7 @@ def test_cross_entropy_runs_over_rows_of_unseen_classes_when_they_are_reserved(
     rows = matrix((1, 0), (0, 1), (1, 1), width=32)
     method.head.output.weight.data = rows[: len(method.head.output.weight)]
     monkeypatch.setattr(method.encoder, "represent", lambda batch: matrix((1, 2), width=32))
-    assert method.classify(labelled(1))["ce"].item() == pytest.approx(expected, abs=1e-6)
+    assert method.classify(labeled(1))["ce"].item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_reconsolidation_moves_the_encoder_and_leaves_the_classifier_alone() -> None:
@@ -185,9 +185,9 @@ def test_exemplars_come_from_their_own_class_and_those_of_old_classes_stay() -> 
     assert all(example in task.train and example.label == name for name in old for example in old[name])
 
 
-def test_exemplars_are_nearest_to_the_centres() -> None:
+def test_exemplars_are_nearest_to_the_centers() -> None:
     points = matrix((0, 0), (0, 1), (0, 2), (10, 0), (10, 1), (10, 2)).numpy()
-    assert sorted(nearest_to_centres(points, 2)) == [1, 4]
+    assert sorted(nearest_to_centers(points, 2)) == [1, 4]
 
 
 def test_updates_of_a_fewrel_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,8 +216,8 @@ def test_labels_are_positions_among_the_seen_classes(monkeypatch: pytest.MonkeyP
     batch = next(iter(method.batches(toy_task("sentence", "fruit").train[:1], 4)))
     assert batch.labels.tolist() == [-1]
     example = toy_example("sentence", "fruit", 0)
-    relabelled = [type(example)(example.text, "2")]
-    batch = next(iter(method.batches(relabelled, 4)))
+    relabeled = [type(example)(example.text, "2")]
+    batch = next(iter(method.batches(relabeled, 4)))
     assert batch.labels.tolist() == [1]
     monkeypatch.setattr(method, "exemplar_features", lambda batch: matrix((1, 1)))
     terms = method.reconsolidate(matrix((2, 0), (0.5, 0.5)), batch)

@@ -14,7 +14,7 @@ from repcl.methods import fea as fea_module
 from repcl.methods.fea import FEA
 from repcl.training import LossTerms, Observer, run_stage
 from repcl.training import stage as stage_module
-from repcl.training.optimiser import build_optimiser
+from repcl.training.optimizer import build_optimizer
 from tests.conftest import tiny_encoder, toy_task
 
 CHEAP = {
@@ -82,7 +82,7 @@ def ids_by_class(method: FEA, *tasks: Task) -> dict[tuple[int, ...], str]:
     examples = [example for task in tasks for example in task.train]
     return {
         row.ids: example.label
-        for row, example in zip(method.encoder.tokenise(examples), examples, strict=True)
+        for row, example in zip(method.encoder.tokenize(examples), examples, strict=True)
     }
 
 
@@ -148,8 +148,8 @@ def test_cross_entropy_runs_over_all_classes_of_a_reserved_head() -> None:
     method.grow_head()
     nn.init.zeros_(method.head.output.weight)
     batch = next(iter(method.batches(two_tasks()[0].train[:4], 4)))
-    labelled = Batch(batch.ids, batch.mask, batch.spans, torch.arange(4), batch.positions)
-    assert method.classify(labelled)["ce"].item() == pytest.approx(4.382027)  # ln 80
+    labeled = Batch(batch.ids, batch.mask, batch.spans, torch.arange(4), batch.positions)
+    assert method.classify(labeled)["ce"].item() == pytest.approx(4.382027)  # ln 80
 
 
 def test_each_stage_starts_with_empty_moments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,18 +157,18 @@ def test_each_stage_starts_with_empty_moments(monkeypatch: pytest.MonkeyPatch) -
     built: list[torch.optim.Optimizer] = []
 
     def spied(*arguments: Any) -> torch.optim.Optimizer:
-        optimiser = build_optimiser(*arguments)
-        sizes.append(len(optimiser.state))
-        built.append(optimiser)
-        return optimiser
+        optimizer = build_optimizer(*arguments)
+        sizes.append(len(optimizer.state))
+        built.append(optimizer)
+        return optimizer
 
-    monkeypatch.setattr(stage_module, "build_optimiser", spied)
+    monkeypatch.setattr(stage_module, "build_optimizer", spied)
     method = made()
     for task in two_tasks():
         method.learn(task)
     assert sizes == [0, 0, 0]  # two initial stages and one replay
     assert len(set(map(id, built))) == 3
-    assert all(optimiser.state for optimiser in built)
+    assert all(optimizer.state for optimizer in built)
 
 
 def test_balanced_tuning_brings_old_classes_back() -> None:

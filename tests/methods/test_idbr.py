@@ -333,6 +333,6 @@ def test_a_task_without_any_memory_left_learns_without_replay() -> None:
 def test_the_longest_texts_fit_although_a_separator_is_added() -> None:
     method = make()
     long = [Example(" ".join(["apple"] * 62), "fruit"), Example(" ".join(["car"] * 62), "vehicle")]
-    assert len(method.encoder.tokenise(long)[0].ids) == method.encoder.max_length == 64
+    assert len(method.encoder.tokenize(long)[0].ids) == method.encoder.max_length == 64
     method.learn(Task(("fruit", "vehicle"), long, []))
     assert bool(method.scores(long).isfinite().all())

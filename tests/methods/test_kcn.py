@@ -34,7 +34,7 @@ def tiny(kind: Any = "sentence", **values: Any) -> KCN:
         return KCN(encoder, make_settings(KCN.Settings, {**QUICK, **values})).eval()
 
 
-def labelled(*labels: int) -> Batch:
+def labeled(*labels: int) -> Batch:
     places = torch.arange(len(labels))
     return Batch(places, places, places, torch.tensor(labels), places)
 
@@ -53,7 +53,7 @@ def same_weights(one: nn.Module, other: nn.Module) -> bool:
 
 def test_the_three_losses_have_the_values_worked_out_by_hand() -> None:
     method, teacher = by_hand()
-    hard, prediction, feature = method.three_losses(labelled(2), teacher)
+    hard, prediction, feature = method.three_losses(labeled(2), teacher)
     assert hard.item() == pytest.approx(0.239545, abs=1e-6)
     assert prediction.item() == pytest.approx(0.693147, abs=1e-6)
     assert feature.item() == pytest.approx(0.4, abs=1e-6)
@@ -64,7 +64,7 @@ def test_the_three_losses_have_the_values_worked_out_by_hand() -> None:
 
 def test_prediction_distillation_does_not_reach_the_new_class() -> None:
     method, teacher = by_hand()
-    method.three_losses(labelled(2), teacher)[1].backward()
+    method.three_losses(labeled(2), teacher)[1].backward()
     gradient = method.head.output.weight.grad
     assert gradient is not None
     assert gradient[:2].abs().min() > 0
@@ -191,6 +191,6 @@ def test_a_zero_feature_is_distilled_without_nan() -> None:
     method, teacher = by_hand()
     zero: Tensor = torch.zeros(1, 2, requires_grad=True)
     method.exemplar_features = lambda batch: zero  # type: ignore[method-assign]
-    sum(method.three_losses(labelled(0), teacher)).backward()  # type: ignore[union-attr]
+    sum(method.three_losses(labeled(0), teacher)).backward()  # type: ignore[union-attr]
     assert zero.grad is not None
     assert torch.isfinite(zero.grad).all()

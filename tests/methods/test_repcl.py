@@ -121,7 +121,7 @@ def test_the_momentum_branch_gets_no_gradient(on_momentum_copy: OnCopy) -> None:
     assert all(parameter.grad is None and not parameter.requires_grad for parameter in parameters)
 
 
-def test_the_optimiser_does_not_move_the_momentum_branch(on_momentum_copy: OnCopy) -> None:
+def test_the_optimizer_does_not_move_the_momentum_branch(on_momentum_copy: OnCopy) -> None:
     copies: list[tuple[nn.Module, list[Tensor]]] = []
     on_momentum_copy(lambda module: copies.append((module, [value.clone() for value in module.parameters()])))
     made(momentum=1.0).learn(two_tasks()[0])
@@ -438,9 +438,9 @@ def chosen_by(method: RepCL, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any]
     from repcl.methods import base
 
     features: list[Any] = []
-    select = base.nearest_to_centres
+    select = base.nearest_to_centers
     monkeypatch.setattr(
-        base, "nearest_to_centres", lambda rows, count: features.append(rows) or select(rows, count)
+        base, "nearest_to_centers", lambda rows, count: features.append(rows) or select(rows, count)
     )
     task = two_tasks(method.encoder.readout.kind)[0]
     method.learn(task)

@@ -18,7 +18,7 @@ from tests.methods.prototype_helpers import (
     copied,
     count_updates,
     fewrel_sized,
-    labelled,
+    labeled,
     longest_moves,
     make,
     matrix,
@@ -77,7 +77,7 @@ def test_layer_norms_inside_a_network_of_identities() -> None:
     torch.testing.assert_close(torch.cat(seen), matrix(*expected), atol=1e-6, rtol=0)
 
 
-def test_queries_are_normalised_over_all_heads_together() -> None:
+def test_queries_are_normalized_over_all_heads_together() -> None:
     network = plain_network(heads=2)
     normed = network.query_norm(FEATURE.unflatten(1, (2, 2))).flatten()
     torch.testing.assert_close(normed, matrix((-1.3416, -0.4472, 0.4472, 1.3416))[0], atol=1e-4, rtol=0)
@@ -97,7 +97,7 @@ def test_prototypes_equal_to_the_feature_change_nothing_however_many(count: int)
     torch.testing.assert_close(refined, expected, atol=2e-6, rtol=0)
 
 
-def test_without_its_last_maps_the_network_only_normalises() -> None:
+def test_without_its_last_maps_the_network_only_normalizes() -> None:
     network = random_network()
     for layer in (network.merge, network.output):
         nn.init.zeros_(layer.weight)
@@ -184,7 +184,7 @@ def test_gradients_of_each_part_are_clipped_by_themselves() -> None:
     def losses(batch: Batch) -> Any:
         return {"large": large(matrix((30, 40))).sum(), "small": small(matrix((3, 4))).sum()}
 
-    produced = _clipped(losses, [large, small], 10.0)(labelled(0))
+    produced = _clipped(losses, [large, small], 10.0)(labeled(0))
     for terms in produced:
         sum(terms.values()).backward()
     torch.testing.assert_close(large.weight.grad, matrix((6, 8)))

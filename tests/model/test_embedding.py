@@ -25,7 +25,7 @@ class Counted(Embedder):
 def test_a_row_is_what_the_encoder_says_of_the_text() -> None:
     encoder = tiny_encoder()
     found = Embedder(encoder)(EXAMPLES[:1])
-    row = encoder.tokenise(EXAMPLES[:1])[0]
+    row = encoder.tokenize(EXAMPLES[:1])[0]
     states = encoder.backbone(torch.tensor([row.ids])).last_hidden_state
     torch.testing.assert_close(found, states.mean(dim=1))
 

@@ -33,7 +33,7 @@ POSITIONS = 66
 
 
 def batch_of(encoder: Encoder, examples: list[Example]) -> Batch:
-    rows = encoder.tokenise(examples)
+    rows = encoder.tokenize(examples)
     numbers = list(range(len(rows)))
     pad_id = int(encoder.tokenizer.pad_token_id)
     return collate(rows, numbers, numbers, pad_id=pad_id, device=torch.device("cpu"))
@@ -63,7 +63,7 @@ def wrapped(backend: Tokenizer, frame: tuple[str, str], pad: str, mask: str) -> 
 
 
 def tiny_roberta() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """RoBERTa with a byte-level tokeniser; its positions count from the padding id on."""
+    """RoBERTa with a byte-level tokenizer; its positions count from the padding id on."""
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     vocabulary = {token: place for place, token in enumerate([*special, *sorted(ByteLevel.alphabet())])}
     backend = Tokenizer(BPE(vocabulary, [], unk_token="<unk>"))
@@ -83,7 +83,7 @@ def tiny_roberta() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
 
 
 def tiny_mpnet() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
-    """MPNet with a word-piece tokeniser; it has relative positions besides the absolute ones."""
+    """MPNet with a word-piece tokenizer; it has relative positions besides the absolute ones."""
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     pieces = [*special, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
     vocabulary = {token: place for place, token in enumerate(dict.fromkeys(pieces))}
@@ -202,7 +202,7 @@ def test_special_ids_hold_no_ordinary_token(family: str) -> None:
 def test_a_byte_or_piece_of_an_entity_is_never_swallowed_by_a_marker(family: str) -> None:
     encoder = encoder_of(family, "relation")
     example = toy_example("relation", "conflict", 0)
-    (row,) = encoder.tokenise([example])
+    (row,) = encoder.tokenize([example])
     places = [row.ids.index(at) for at in encoder.tokenizer.convert_tokens_to_ids(list(MARKERS))]
     head = encoder.tokenizer.decode(row.ids[places[0] + 1 : places[1]])
     tail = encoder.tokenizer.decode(row.ids[places[2] + 1 : places[3]])
@@ -214,7 +214,7 @@ def test_an_event_in_a_text_outside_ascii_is_read_at_its_trigger(family: str) ->
     encoder = encoder_of(family, "event")
     text = "é ß 🚗 the war was lost"
     at = text.index("war")
-    (row,) = encoder.tokenise([Example(text, "x", trigger=Span(at, at + 3))])
+    (row,) = encoder.tokenize([Example(text, "x", trigger=Span(at, at + 3))])
     start, end = row.spans[0]
     assert encoder.tokenizer.decode(row.ids[start:end]).replace(" ", "") == "war"
 
@@ -292,13 +292,13 @@ def test_starting_over_brings_the_first_weights_back() -> None:
     assert all(torch.equal(value, first[name]) for name, value in encoder.state_dict().items())
 
 
-def test_an_example_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_example_is_tokenized_once(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = tiny_encoder()
     example = Example("rain", "x")
-    first = encoder.tokenise([example])
+    first = encoder.tokenize([example])
     asked: list[Example] = []
     monkeypatch.setattr(encoder.readout, "pieces", lambda examples, _: asked.extend(examples) or [])
-    assert encoder.tokenise([example, example]) == [*first, *first]
+    assert encoder.tokenize([example, example]) == [*first, *first]
     assert asked == []
 
 
@@ -335,9 +335,9 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
         load_encoder(str(tmp_path), READOUTS["sentence"]())
 
 
-def test_a_folder_without_a_tokeniser_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     tiny_encoder().backbone.save_pretrained(tmp_path)
-    with pytest.raises(EncoderUnavailable, match="has no tokeniser"):
+    with pytest.raises(EncoderUnavailable, match="has no tokenizer"):
         load_encoder(str(tmp_path), READOUTS["sentence"]())
 
 

@@ -80,8 +80,8 @@ def test_the_hidden_layer_is_linear_gelu_layer_norm() -> None:
     representation = torch.randn(2, 12)
     inner = representation @ linear.weight.T + linear.bias
     inner = inner * (1 + torch.erf(inner / 2**0.5)) / 2  # the exact GELU
-    centred = inner - inner.mean(dim=1, keepdim=True)
-    expected = centred / (centred.square().mean(dim=1, keepdim=True) + 1e-5).sqrt()
+    centered = inner - inner.mean(dim=1, keepdim=True)
+    expected = centered / (centered.square().mean(dim=1, keepdim=True) + 1e-5).sqrt()
     torch.testing.assert_close(head.features(representation), expected)
 
 

@@ -19,7 +19,7 @@ RELATION = Example("anna lives in the city paris", "home", head=Span(0, 4), tail
 def test_a_relation_is_read_from_sentence_head_and_tail_at_two_depths() -> None:
     encoder = frozen_encoder("relation")
     found = Embedder(encoder)([RELATION])[0].reshape(3, 2, 32)
-    ids = torch.tensor([encoder.tokenise([RELATION])[0].ids])
+    ids = torch.tensor([encoder.tokenize([RELATION])[0].ids])
     _, middle, last = encoder.backbone(ids, output_hidden_states=True).hidden_states
     for span, (start, end) in enumerate([(1, 7), (1, 2), (5, 7)]):  # after [CLS]; city paris is two words
         for depth, states in enumerate([middle, last]):
@@ -30,7 +30,7 @@ def test_an_event_is_read_from_sentence_and_trigger_at_two_depths() -> None:
     encoder = frozen_encoder("event")
     example = Example("bob won the war", "win", trigger=Span(4, 7))
     found = Embedder(encoder)([example])[0].reshape(2, 2, 32)
-    ids = torch.tensor([encoder.tokenise([example])[0].ids])
+    ids = torch.tensor([encoder.tokenize([example])[0].ids])
     _, middle, last = encoder.backbone(ids, output_hidden_states=True).hidden_states
     torch.testing.assert_close(found[1, 0], normalize(middle[0, 2], dim=0))
     torch.testing.assert_close(found[1, 1], normalize(last[0, 2], dim=0))
@@ -45,7 +45,7 @@ def test_the_representation_has_the_size_it_says(kind: InputKind, size: int) -> 
 
 def test_no_marker_is_put_into_a_text_for_a_frozen_encoder() -> None:
     encoder = frozen_encoder("relation")
-    ids = encoder.tokenise([RELATION])[0].ids
+    ids = encoder.tokenize([RELATION])[0].ids
     assert encoder.tokenizer.decode(ids[1:-1]) == RELATION.text
 
 
@@ -59,14 +59,14 @@ def test_a_long_text_keeps_both_entities() -> None:
     text = "anna " + "the " * 100 + "paris"
     example = Example(text, "home", head=Span(0, 4), tail=Span(len(text) - 5, len(text)))
     with pytest.warns(UserWarning, match="shortened"):
-        row = encoder.tokenise([example])[0]
+        row = encoder.tokenize([example])[0]
     names = [encoder.tokenizer.decode(row.ids[start:end]) for start, end in row.spans[1:]]
     assert names == ["anna", "paris"]
     assert len(row.ids) == encoder.max_length
 
 
-def test_an_entity_that_the_tokeniser_drops_is_named() -> None:
+def test_an_entity_that_the_tokenizer_drops_is_named() -> None:
     encoder = frozen_encoder("relation")
     dropped = Example("anna \u200b paris", "home", head=Span(0, 4), tail=Span(5, 6))
     with pytest.raises(InvalidData, match="drops the tail"):
-        encoder.tokenise([dropped])
+        encoder.tokenize([dropped])

@@ -17,7 +17,7 @@ FILLER = "the sun is warm and cold "
 
 
 def tokens(encoder: Encoder, example: Example) -> list[str]:
-    (row,) = encoder.tokenise([example])
+    (row,) = encoder.tokenize([example])
     return encoder.tokenizer.convert_ids_to_tokens(list(row.ids))
 
 
@@ -37,7 +37,7 @@ def relation(text: str, head: str, tail: str) -> Example:
 
 def read_at(encoder: Encoder, example: Example) -> list[list[str]]:
     """The tokens under each span that the representation is read from."""
-    (row,) = encoder.tokenise([example])
+    (row,) = encoder.tokenize([example])
     names = encoder.tokenizer.convert_ids_to_tokens(list(row.ids))
     return [names[start:end] for start, end in row.spans]
 
@@ -53,7 +53,7 @@ def batch_of(spans: list[list[tuple[int, int]]], length: int) -> Batch:
 
 def test_a_sentence_is_read_from_special_tokens_too_and_not_from_padding() -> None:
     encoder = tiny_encoder()
-    row, _ = encoder.tokenise([Example("rain", "x"), Example("the sun is warm", "x")])
+    row, _ = encoder.tokenize([Example("rain", "x"), Example("the sun is warm", "x")])
     assert row.spans == ((0, 3),)  # [CLS] rain [SEP]
 
 
@@ -65,7 +65,7 @@ def test_the_mean_of_a_sentence_leaves_padding_out() -> None:
 
 def test_padding_does_not_change_the_representation_of_a_sentence() -> None:
     encoder = tiny_encoder()
-    (row,) = encoder.tokenise([Example("the sun is warm", "x")])
+    (row,) = encoder.tokenize([Example("the sun is warm", "x")])
     length = len(row.ids)
     ids = torch.zeros(1, length + 5, dtype=torch.long)
     mask = torch.zeros(1, length + 5, dtype=torch.long)
@@ -190,7 +190,7 @@ def test_far_apart_entities_survive_truncation_with_their_markers_and_order() ->
     assert found[-5:] == ["in", "[E21]", "paris", "[E22]", "[SEP]"]
 
 
-def test_entities_in_the_middle_keep_their_neighbourhood() -> None:
+def test_entities_in_the_middle_keep_their_neighborhood() -> None:
     text = 40 * FILLER + "anna works in paris " + 40 * FILLER
     found = shortened_tokens(tiny_encoder("relation"), relation(text, "anna", "paris"))
     start = found.index("[E11]")
@@ -215,7 +215,7 @@ def test_spans_follow_the_opening_markers_through_truncation() -> None:
     encoder = tiny_encoder("relation")
     example = relation("bob " + 40 * FILLER + "anna " + 40 * FILLER + "paris", "paris", "anna")
     with pytest.warns(UserWarning, match="shortened"):
-        encoder.tokenise([example])
+        encoder.tokenize([example])
     assert read_at(encoder, example) == [["[E11]"], ["[E21]"]]
 
 
@@ -248,7 +248,7 @@ def test_a_long_text_is_shortened_around_the_trigger() -> None:
     encoder = tiny_encoder("event")
     example = event(40 * FILLER + "lost " + 40 * FILLER, "lost")
     found = shortened_tokens(encoder, example)
-    (start, end), *_ = encoder.tokenise([example])[0].spans
+    (start, end), *_ = encoder.tokenize([example])[0].spans
     assert found[start:end] == ["lost"]
     assert len(found) == LONGEST
     assert abs(start - (len(found) - end)) <= 1  # as much before as after
@@ -258,13 +258,13 @@ def test_a_trigger_longer_than_the_encoder_is_read_as_far_as_it_fits() -> None:
     encoder = tiny_encoder("event")
     example = Example(40 * FILLER, "x", trigger=Span(0, 40 * len(FILLER)))
     with pytest.warns(UserWarning, match="shortened"):
-        (row,) = encoder.tokenise([example])
+        (row,) = encoder.tokenize([example])
     assert row.spans == ((1, LONGEST - 1),)
 
 
 def test_a_trigger_without_tokens_is_refused_by_name() -> None:
     with pytest.raises(InvalidData, match="drops the trigger ' ' of 'the war'"):
-        tiny_encoder("event").tokenise([Example("the war", "x", trigger=Span(3, 4))])
+        tiny_encoder("event").tokenize([Example("the war", "x", trigger=Span(3, 4))])
 
 
 # ---- spans and very long texts ---------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_a_trigger_without_tokens_is_refused_by_name() -> None:
 )
 def test_a_trigger_outside_the_text_is_refused(span: Span | None) -> None:
     with pytest.raises(InvalidData) as refused:
-        tiny_encoder("event").tokenise([Example("the war", "x", trigger=span)])
+        tiny_encoder("event").tokenize([Example("the war", "x", trigger=span)])
     assert str(refused.value) == (
         f"Expected a trigger inside the text as [start, end) in characters, found {span} for a text of "
         "7 characters: 'the war'."
@@ -289,7 +289,7 @@ def test_a_relation_needs_both_entities(missing: str) -> None:
     spans = {"head": Span(0, 3), "tail": Span(4, 7)}
     del spans[missing]
     with pytest.raises(InvalidData, match=f"Expected a {missing} inside the text"):
-        tiny_encoder("relation").tokenise([Example("the war", "x", **spans)])
+        tiny_encoder("relation").tokenize([Example("the war", "x", **spans)])
 
 
 def test_a_text_of_100000_characters_is_shortened_with_one_warning() -> None:
@@ -297,8 +297,8 @@ def test_a_text_of_100000_characters_is_shortened_with_one_warning() -> None:
     text = (FILLER * 4000)[:100_000]
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        (row, _) = encoder.tokenise([Example(text, "x"), Example("rain", "x")])
-        encoder.tokenise([Example(text, "x")])
+        (row, _) = encoder.tokenize([Example(text, "x"), Example("rain", "x")])
+        encoder.tokenize([Example(text, "x")])
     (warning,) = heard
     assert len(row.ids) == LONGEST
     assert re.fullmatch("1 of 2 texts .* 64 tokens .* shortened[.]", str(warning.message))
@@ -311,10 +311,10 @@ def test_a_long_sentence_keeps_its_beginning() -> None:
 
 
 def test_a_text_that_just_fits_is_left_alone() -> None:
-    (row,) = tiny_encoder().tokenise([Example("rain " * 62, "x")])
+    (row,) = tiny_encoder().tokenize([Example("rain " * 62, "x")])
     assert len(row.ids) == LONGEST
 
 
 def test_a_text_without_tokens_is_read_from_its_special_tokens() -> None:
-    (row,) = tiny_encoder().tokenise([Example(" ", "x")])
+    (row,) = tiny_encoder().tokenize([Example(" ", "x")])
     assert row.spans == ((0, 2),)

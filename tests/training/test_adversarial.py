@@ -163,7 +163,7 @@ def encoder_and_batch() -> tuple[Encoder, Batch]:
     ]
     labels, positions = [0, 0, 1], [0, 1, 2]
     pad_id = int(encoder.tokenizer.pad_token_id)
-    rows = encoder.tokenise(examples)
+    rows = encoder.tokenize(examples)
     return encoder, collate(rows, labels, positions, pad_id=pad_id, device=torch.device("cpu"))
 
 
@@ -260,7 +260,7 @@ class Counting(Observer):
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_an_attack_costs_k_passes_and_one_optimiser_step(steps: int) -> None:
+def test_an_attack_costs_k_passes_and_one_optimizer_step(steps: int) -> None:
     model = Classifier()
     model.observer = counting = Counting()
     passes: list[object] = []

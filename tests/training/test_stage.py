@@ -1,4 +1,4 @@
-"""The only optimisation loop, and its optimiser."""
+"""The only optimization loop, and its optimizer."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from repcl.model import ClassifierHead
 from repcl.training import LossTerms, Observer, StageSettings, run_stage
 from repcl.training import stage as stage_module
-from repcl.training.optimiser import build_optimiser, build_warmup
+from repcl.training.optimizer import build_optimizer, build_warmup
 from tests.conftest import tiny_encoder
 
 SETTINGS = StageSettings(epochs=1, learning_rate=0.1, head_learning_rate=0.5)
@@ -49,50 +49,50 @@ class ToyLearner(nn.Module):
         return {"loss": batch * (self.encoder.weight + self.head.weight).sum()}
 
 
-class Optimisers:
-    """Keeps every optimiser that a stage builds, with the size of its state when it was new."""
+class Optimizers:
+    """Keeps every optimizer that a stage builds, with the size of its state when it was new."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.built: list[torch.optim.AdamW] = []
         self.sizes_when_new: list[int] = []
-        monkeypatch.setattr(stage_module, "build_optimiser", self.build)
+        monkeypatch.setattr(stage_module, "build_optimizer", self.build)
 
     def build(self, *arguments: object) -> torch.optim.AdamW:
-        optimiser = build_optimiser(*arguments)  # type: ignore[arg-type]
-        self.built.append(optimiser)
-        self.sizes_when_new.append(len(optimiser.state))
-        return optimiser
+        optimizer = build_optimizer(*arguments)  # type: ignore[arg-type]
+        self.built.append(optimizer)
+        self.sizes_when_new.append(len(optimizer.state))
+        return optimizer
 
 
 def plain_descent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps as long as the gradient, so that a test can read the gradient off the weights."""
     monkeypatch.setattr(
         stage_module,
-        "build_optimiser",
+        "build_optimizer",
         lambda encoder, others, settings: torch.optim.SGD(
             [parameter for part in (encoder, *others) for parameter in part.parameters()], lr=1.0
         ),
     )
 
 
-# ---- the optimiser ---------------------------------------------------------------------------------
+# ---- the optimizer ---------------------------------------------------------------------------------
 
 
 def test_the_rate_warms_up_from_zero_over_two_epochs() -> None:
-    optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    warmup = build_warmup(optimiser, 2 * 100)
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    warmup = build_warmup(optimizer, 2 * 100)
     rates = []
     for _ in range(300):
-        rates.append(optimiser.param_groups[0]["lr"])
-        optimiser.step()
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
         warmup.step()
     assert [rates[step] for step in (0, 100, 199, 200, 299)] == [0.0, 0.5, 0.995, 1.0, 1.0]
 
 
 def test_without_warm_up_the_first_step_has_the_full_rate() -> None:
-    optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    build_warmup(optimiser, 0)
-    assert optimiser.param_groups[0]["lr"] == 1.0
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    build_warmup(optimizer, 0)
+    assert optimizer.param_groups[0]["lr"] == 1.0
 
 
 def test_a_stage_counts_its_warm_up_in_its_own_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,11 +113,11 @@ def test_a_stage_counts_its_warm_up_in_its_own_batches(monkeypatch: pytest.Monke
     assert steps == [0.0, 0.5, 1.0, 1.0]
 
 
-def group_of(optimiser: torch.optim.Optimizer) -> dict[int, tuple[float, float]]:
+def group_of(optimizer: torch.optim.Optimizer) -> dict[int, tuple[float, float]]:
     """(rate, decay) by parameter."""
     return {
         id(parameter): (group["lr"], group["weight_decay"])
-        for group in optimiser.param_groups
+        for group in optimizer.param_groups
         for parameter in group["params"]
     }
 
@@ -127,8 +127,8 @@ def test_parameters_fall_into_four_groups_by_rate_and_decay() -> None:
     head = ClassifierHead(64, 32, has_hidden_layer=True, dropout=0.0)
     head.output.grow_to(3)
     settings = StageSettings(epochs=1, learning_rate=1e-5, head_learning_rate=1e-3, weight_decay=0.01)
-    optimiser = build_optimiser(encoder, [head], settings)
-    groups = group_of(optimiser)
+    optimizer = build_optimizer(encoder, [head], settings)
+    groups = group_of(optimizer)
     assert sorted(set(groups.values())) == [(1e-5, 0.0), (1e-5, 0.01), (1e-3, 0.0), (1e-3, 0.01)]
     for name, parameter in encoder.named_parameters():
         is_decayed = "bias" not in name and "LayerNorm.weight" not in name
@@ -139,7 +139,7 @@ def test_parameters_fall_into_four_groups_by_rate_and_decay() -> None:
 
 def test_the_layer_norm_of_a_head_is_decayed() -> None:
     head = ClassifierHead(4, 4, has_hidden_layer=True, dropout=0.0)
-    groups = group_of(build_optimiser(nn.Linear(1, 1), [head], SETTINGS))
+    groups = group_of(build_optimizer(nn.Linear(1, 1), [head], SETTINGS))
     norm = head.hidden[3]
     assert groups[id(norm.weight)] == (0.5, 0.01)
 
@@ -147,30 +147,30 @@ def test_the_layer_norm_of_a_head_is_decayed() -> None:
 def test_every_parameter_is_in_one_group_only() -> None:
     encoder = tiny_encoder()
     head = ClassifierHead(32, 32, has_hidden_layer=True, dropout=0.0)
-    optimiser = build_optimiser(encoder, [head], SETTINGS)
-    held = [id(parameter) for group in optimiser.param_groups for parameter in group["params"]]
+    optimizer = build_optimizer(encoder, [head], SETTINGS)
+    held = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
     assert sorted(held) == sorted(map(id, [*encoder.parameters(), *head.parameters()]))
 
 
 def test_frozen_parameters_are_left_out() -> None:
     frozen = nn.Linear(2, 2).requires_grad_(False)
-    optimiser = build_optimiser(nn.Linear(1, 1), [frozen], SETTINGS)
-    assert not group_of(optimiser).keys() & set(map(id, frozen.parameters()))
+    optimizer = build_optimizer(nn.Linear(1, 1), [frozen], SETTINGS)
+    assert not group_of(optimizer).keys() & set(map(id, frozen.parameters()))
 
 
 def test_an_encoder_that_is_frozen_altogether_is_no_trouble() -> None:
-    optimiser = build_optimiser(nn.Linear(1, 1).requires_grad_(False), [nn.Linear(1, 1)], SETTINGS)
-    assert {group["lr"] for group in optimiser.param_groups} == {0.5}
+    optimizer = build_optimizer(nn.Linear(1, 1).requires_grad_(False), [nn.Linear(1, 1)], SETTINGS)
+    assert {group["lr"] for group in optimizer.param_groups} == {0.5}
 
 
-def test_each_stage_has_a_fresh_optimiser(monkeypatch: pytest.MonkeyPatch) -> None:
-    optimisers = Optimisers(monkeypatch)
+def test_each_stage_has_a_fresh_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimizers = Optimizers(monkeypatch)
     learner = ToyLearner()
     for name in ("first", "second"):
         run_stage(learner, name, [1.0, 1.0], learner.loss, SETTINGS)
-    first, second = optimisers.built
+    first, second = optimizers.built
     assert first is not second
-    assert optimisers.sizes_when_new == [0, 0]
+    assert optimizers.sizes_when_new == [0, 0]
     assert {int(state["step"]) for state in second.state.values()} == {2}
 
 

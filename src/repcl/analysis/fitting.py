@@ -43,7 +43,7 @@ def fit_critic(
     is_enough: Callable[[int], bool] = lambda _: False,
 ) -> None:
     """Raise the bound on drawn batches of true pairs, until `is_enough(steps made)` or all steps are made."""
-    optimiser = torch.optim.Adam(critic.parameters(), lr=settings.learning_rate, fused=True)
+    optimizer = torch.optim.Adam(critic.parameters(), lr=settings.learning_rate, fused=True)
     log_average: Tensor | None = None
     for step in range(1, settings.steps + 1):
         drawn = draw()
@@ -52,9 +52,9 @@ def fit_critic(
         marginal = critic.score(left[ones], right[others])
         log_average = moving_log_mean(log_average, marginal, rate=settings.moving_average)
         loss = corrected_loss(critic.score(left, right), marginal, log_average)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        optimizer.step()
         if is_enough(step):
             return
 

@@ -135,8 +135,8 @@ def _fit(fitted: Paired, reported: Paired, settings: EstimatorSettings, *, seed:
     judged, trained = None, fitted
     if settings.patience is not None:
         judged, trained = fitted.split(JUDGING_SHARE, generator)
-        judged = judged.standardised(trained)
-    reported, trained = reported.standardised(trained), trained.standardised(trained)
+        judged = judged.standardized(trained)
+    reported, trained = reported.standardized(trained), trained.standardized(trained)
     critic = new_critic(trained.left.shape[1], trained.right.shape[1], settings.hidden, seed=seed)
     watch = Watch(critic, trained, judged, reported, settings, looking)
     fit_critic(critic, lambda: trained.draw(settings.batch_size, generator), settings, generator, watch)

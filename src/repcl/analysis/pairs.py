@@ -68,9 +68,9 @@ class Paired:
         left, right = left[chosen], right[chosen]
         return Drawn(self.left[left], self.right[right], left, right)
 
-    def standardised(self, like: "Paired") -> "Paired":
+    def standardized(self, like: "Paired") -> "Paired":
         """Every coordinate with the mean and spread that it has in `like` taken out."""
-        left, right = _standardised(self.left, like.left), _standardised(self.right, like.right)
+        left, right = _standardized(self.left, like.left), _standardized(self.right, like.right)
         return replace(self, left=left, right=right)
 
 
@@ -88,7 +88,7 @@ def same_class(labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tens
     return rows[has_partner], rows[following][has_partner]
 
 
-def _standardised(rows: Tensor, like: Tensor) -> Tensor:
+def _standardized(rows: Tensor, like: Tensor) -> Tensor:
     spread = like.std(dim=0, unbiased=False)
     # a coordinate that never changes says nothing, and must not become huge where it changes by rounding
     is_constant = spread <= 1e-6 * like.abs().amax(dim=0)

@@ -13,7 +13,7 @@ from repcl.analysis.snapshots import Numbers, Rows, Snapshot, Snapshots
 from repcl.evaluation import AccuracyMatrix, backward_transfer
 
 SHOTS = (1, 5, 10)
-STRENGTH = 10.0  # C of the probe: weak regularisation for rows of length 1
+STRENGTH = 10.0  # C of the probe: weak regularization for rows of length 1
 
 ProbeMatrix = list[list[float | None]]
 

@@ -32,7 +32,7 @@ def load_benchmark(  # noqa: PLR0913 (one keyword per command-line option)
     name: str | Path,
     *,
     data_dir: str | Path | None = None,
-    seed: int = 0,
+    round: int = 0,
     tasks: int | None = None,
     classes_per_task: int | None = None,
     class_order_file: str | Path | None = None,
@@ -48,7 +48,7 @@ def load_benchmark(  # noqa: PLR0913 (one keyword per command-line option)
     Args:
         name: a benchmark's name, or the path of a CSV, TSV, JSONL or Parquet file.
         data_dir: holds one folder per benchmark; else `REPCL_DATA`, else the user's cache folder.
-        seed: the round; it decides class order and split of a benchmark, and the split of a user's file.
+        round: the round; it decides class order and split of a benchmark, and the split of a user's file.
         tasks: number of tasks, as equal as possible.
         classes_per_task: size of each task; with `tasks`, the first so many tasks are used.
         class_order_file: one class name a line, or a JSON list of tasks, each a list of class names.
@@ -71,12 +71,12 @@ def load_benchmark(  # noqa: PLR0913 (one keyword per command-line option)
     if str(name) not in BENCHMARKS:
         test = None if test_file is None else Path(test_file)
         columns = (text_column, label_column)
-        return _own_stream(own_file(name), test, arrangement, columns=columns, seed=seed)
+        return _own_stream(own_file(name), test, arrangement, columns=columns, round=round)
     if test_file is not None:
         raise InvalidSetting(
             f"{name} has its own test part: give a test file only with a data file of yours."
         )
-    return _published_stream(BENCHMARKS[str(name)], data_dir, arrangement, protocol=protocol, seed=seed)
+    return _published_stream(BENCHMARKS[str(name)], data_dir, arrangement, protocol=protocol, round=round)
 
 
 def own_file(name: str | Path) -> Path:
@@ -99,30 +99,30 @@ def _published_stream(
     arrangement: Arrangement,
     *,
     protocol: Protocol,
-    seed: int,
+    round: int,
 ) -> TaskStream:
     folder = benchmark.folder(data_dir)
     # seeded anew with the number that decides the class order, as the released code does
-    corpus = benchmark.corpus(folder, Random(round_seed(seed)), protocol)
+    corpus = benchmark.corpus(folder, Random(round_seed(round)), protocol)
     labels = list(corpus.splits)
-    order = [labels[index] for index in class_order(len(labels), round_seed(seed))]
+    order = [labels[index] for index in class_order(len(labels), round_seed(round))]
     return build_stream(
         benchmark.name,
         benchmark.kind,
         corpus,
         arrangement.divide(order, benchmark.tasks),
         arrangement,
-        seed=seed,
+        round=round,
         files=[folder / file.name for file in benchmark.files],
     )
 
 
 def _own_stream(
-    path: Path, test_file: Path | None, arrangement: Arrangement, *, columns: tuple[str, str], seed: int
+    path: Path, test_file: Path | None, arrangement: Arrangement, *, columns: tuple[str, str], round: int
 ) -> TaskStream:
     text_column, label_column = columns
     kind, corpus = read_own(
-        path, test_file, Random(round_seed(seed)), text_column=text_column, label_column=label_column
+        path, test_file, Random(round_seed(round)), text_column=text_column, label_column=label_column
     )
     return build_stream(
         path.stem,
@@ -130,6 +130,6 @@ def _own_stream(
         corpus,
         arrangement.divide(list(corpus.splits), DEFAULT_TASKS),
         arrangement,
-        seed=seed,
+        round=round,
         files=[path] if test_file is None else [path, test_file],
     )

@@ -52,7 +52,7 @@ BANKING77 = Benchmark(
     tasks=7,
     citation="Casanueva et al., Efficient Intent Detection with Dual Sentence Encoders, NLP4ConvAI 2020",
     source="https://github.com/PolyAI-LDN/task-specific-datasets",
-    licence="CC BY 4.0",
+    license="CC BY 4.0",
     files=FILES,
     read=read_banking77,
 )

@@ -1,4 +1,4 @@
-"""What a benchmark is: its name, source and licence, its original files, and how they are split per class."""
+"""What a benchmark is: its name, source and license, its original files, and how they are split per class."""
 
 import os
 import random
@@ -72,7 +72,7 @@ class Benchmark:
     tasks: int
     citation: str
     source: str
-    licence: str
+    license: str
     files: tuple[SourceFile, ...]
     read: Reader
     read_as_paper: Reader | None = None

@@ -37,7 +37,7 @@ CLINC150 = Benchmark(
     citation="Larson et al., An Evaluation Dataset for Intent Classification and Out-of-Scope Prediction, "
     "EMNLP 2019",
     source="https://github.com/clinc/oos-eval",
-    licence="CC BY 3.0",
+    license="CC BY 3.0",
     files=(FILE,),
     read=read_clinc150,
 )

@@ -68,7 +68,7 @@ FEWREL = Benchmark(
     citation="Han et al., FewRel: A Large-Scale Supervised Few-Shot Relation Classification Dataset with "
     "State-of-the-Art Evaluation, EMNLP 2018",
     source="https://github.com/thunlp/FewRel",
-    licence="MIT",
+    license="MIT",
     files=FILES,
     read=read_fewrel,
 )

@@ -66,7 +66,7 @@ HWU64 = Benchmark(
     citation="Liu et al., Benchmarking Natural Language Understanding Services for Building Conversational "
     "Agents, IWSDS 2019",
     source="https://github.com/xliuhw/NLU-Evaluation-Data",
-    licence="CC BY 4.0",
+    license="CC BY 4.0",
     files=(
         SourceFile(
             FILE,

@@ -80,7 +80,7 @@ MAVEN = Benchmark(
     tasks=10,
     citation="Wang et al., MAVEN: A Massive General Domain Event Detection Dataset, EMNLP 2020",
     source="https://github.com/THU-KEG/MAVEN-dataset",
-    licence="MIT in the authors' repository; the sentences are from Wikipedia (CC BY-SA)",
+    license="MIT in the authors' repository; the sentences are from Wikipedia (CC BY-SA)",
     files=(SourceFile("train.jsonl"), SourceFile("valid.jsonl")),
     read=read_maven,
     read_as_paper=partial(read_maven, train_cap=None),

@@ -18,7 +18,7 @@ def build_stream(
     tasks: list[list[str]],
     arrangement: Arrangement,
     *,
-    seed: int,
+    round: int,
     files: Sequence[Path],
 ) -> TaskStream:
     """Fill each task with its classes' examples."""
@@ -29,7 +29,7 @@ def build_stream(
         capped=_size(kept) < _size(corpus.splits),
         notes=(*corpus.notes, *_left_out(corpus, kept), *_untested(name, kept), *_shared(kept)),
     )
-    return TaskStream(name, kind, tuple(_task(labels, kept) for labels in tasks), seed, provenance)
+    return TaskStream(name, kind, tuple(_task(labels, kept) for labels in tasks), round, provenance)
 
 
 def file_digest(path: Path, algorithm: str = "sha256") -> str:

@@ -76,7 +76,7 @@ TACRED = Benchmark(
     tasks=10,
     citation="Zhang et al., Position-aware Attention and Supervised Data Improve Slot Filling, EMNLP 2017",
     source="https://catalog.ldc.upenn.edu/LDC2018T24",
-    licence="LDC User Agreement; not for redistribution",
+    license="LDC User Agreement; not for redistribution",
     files=FILES,
     read=read_tacred,
     read_as_paper=partial(read_tacred, test_cap=40),

@@ -1,4 +1,4 @@
-"""An encoder without the package or folder it came from: its configuration and tokeniser as JSON."""
+"""An encoder without the package or folder it came from: its configuration and tokenizer as JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def config_json(encoder: Encoder) -> bytes:
 
 
 def tokenizer_json(encoder: Encoder) -> bytes:
-    """The tokeniser: the fast backend's own JSON, its special tokens and its longest input."""
+    """The tokenizer: the fast backend's own JSON, its special tokens and its longest input."""
     from tokenizers import Tokenizer
 
     tokenizer: Any = encoder.tokenizer
@@ -78,7 +78,7 @@ def empty_encoder(
     words = _tokenizer(tokenizer)
     rows = len(backbone.get_input_embeddings().weight)  # type: ignore[arg-type]
     if max(words.get_vocab().values(), default=0) >= rows:
-        raise DamagedModel(f"The tokeniser has more words than the {rows} that the encoder knows.")
+        raise DamagedModel(f"The tokenizer has more words than the {rows} that the encoder knows.")
     return Encoder(backbone, words, readout, name=name, reload=reload)
 
 
@@ -152,7 +152,7 @@ def _tokenizer(data: bytes) -> PreTrainedTokenizerFast:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    parts = parse_json(data, "the tokeniser")
+    parts = parse_json(data, "the tokenizer")
     try:
         return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
             tokenizer_object=Tokenizer.from_str(parts["backend"]),
@@ -164,4 +164,4 @@ def _tokenizer(data: bytes) -> PreTrainedTokenizerFast:
             },
         )
     except Exception as error:
-        raise DamagedModel(f"The tokeniser cannot be rebuilt ({one_line(error)}).") from error
+        raise DamagedModel(f"The tokenizer cannot be rebuilt ({one_line(error)}).") from error

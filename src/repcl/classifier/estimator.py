@@ -15,7 +15,7 @@ from repcl.classifier.inputs import (
     as_labels,
     common_kind,
     label_type,
-    labelled,
+    labeled,
 )
 from repcl.classifier.knowledge import Knowledge
 from repcl.classifier.learning import learn, method_settings, new_knowledge
@@ -84,7 +84,7 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
         examples, labels = _read(X, y)
         self._knowledge = self._new_knowledge(common_kind(examples), label_type(labels))
         self._home, self._is_interrupted = None, False
-        self._teach(labelled(examples, labels))
+        self._teach(labeled(examples, labels))
         return self
 
     def partial_fit(
@@ -107,7 +107,7 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
         for label in labels:
             if label not in allowed:
                 raise InvalidInput(f"Expected labels among `classes`, found {label!r}: add it to them.")
-        checked = labelled(examples, labels)
+        checked = labeled(examples, labels)
         if before is None:
             self._knowledge = before = self._new_knowledge(kind, labels_are)
         if classes is not None:

@@ -71,7 +71,7 @@ def as_classes(names: Iterable[str], kind: LabelType) -> Any:
     return np.array(sorted(int(name) for name in names), dtype=np.int64)
 
 
-def labelled(examples: Sequence[Example], labels: Sequence[Label]) -> list[Example]:
+def labeled(examples: Sequence[Example], labels: Sequence[Label]) -> list[Example]:
     """The examples with these labels, in an order that does not depend on the order given."""
     found = [replace(example, label=str(label)) for example, label in zip(examples, labels, strict=True)]
     for place, example in enumerate(found):

@@ -8,9 +8,9 @@ from repcl.classifier.inputs import LabelType
 from repcl.classifier.knowledge import Knowledge
 from repcl.data import Example, InputKind, Task
 from repcl.errors import InvalidSetting
-from repcl.experiments import load_preset
 from repcl.methods import METHODS, Method, build_method
 from repcl.methods.build import method_class
+from repcl.presets import load_preset
 
 
 def new_knowledge(

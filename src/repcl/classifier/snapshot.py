@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ from repcl.classifier.records import (
     one_line,
     parse_json,
 )
-from repcl.data import Example, Span
+from repcl.data import Example
 from repcl.errors import InvalidData
 from repcl.methods import Method, build_method
 from repcl.methods.build import method_class
@@ -139,9 +138,7 @@ def _tensor(data: bytes, blob: Blob) -> Tensor:
 
 
 def _pack_examples(examples: Iterable[Example], blobs: Blobs) -> ExamplesRecord:
-    rows = [
-        {key: value for key, value in asdict(example).items() if value is not None} for example in examples
-    ]
+    rows = [example.to_json() for example in examples]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return ExamplesRecord(file=blobs.put(text.encode(), "jsonl"), count=len(rows))
 
@@ -160,13 +157,6 @@ def _unpack_examples(record: ExamplesRecord, blobs: Blobs, classes: list[str]) -
 
 def _example(row: Any, where: str) -> Example:
     try:
-        spans = {
-            key: Span(int(row[key]["start"]), int(row[key]["end"]))
-            for key in ("head", "tail", "trigger")
-            if key in row
-        }
-        if not isinstance(row["text"], str) or not isinstance(row["label"], str):
-            raise TypeError("text and label have to be text")
-        return Example(row["text"], row["label"], **spans)
-    except (KeyError, TypeError, ValueError) as error:
+        return Example.from_json(row)
+    except ValueError as error:
         raise DamagedModel(f"{where} has a row that is not an example ({error}).") from error

@@ -84,10 +84,10 @@ def _temperature(scores: Scores, labels: NDArray[Any]) -> float:
     rest = 1.0 / (count + 2) / (classes - 1)
     targets = np.full(scores.shape, rest)
     targets[np.arange(count), labels] = (count + 1) / (count + 2)
-    centred = scores - scores.max(axis=1, keepdims=True)
+    centered = scores - scores.max(axis=1, keepdims=True)
 
     def loss(log_temperature: float) -> float:
-        scaled = centred / np.exp(log_temperature)
+        scaled = centered / np.exp(log_temperature)
         logs = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
         return float(-(targets * logs).sum())
 

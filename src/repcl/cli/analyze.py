@@ -13,7 +13,7 @@ from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings, make_e
 from repcl.cli.console import make_console
 from repcl.cli.failures import end_with, forget_failures, list_failures
 from repcl.cli.tables import print_table
-from repcl.experiments.analyses import AnalysisRequest, analyse_all, estimator_of, run_folders
+from repcl.experiments.analyses import AnalysisRequest, analyze_all, estimator_of, run_folders
 from repcl.experiments.failure import Failure
 from repcl.experiments.kept import keep_again
 from repcl.experiments.reporting.analysis_figures import run_drawings
@@ -26,7 +26,7 @@ from repcl.experiments.run_analysis import ANALYSIS, AUTHORS_ANALYSIS, RunAnalys
 
 def analyze(
     run: Annotated[
-        Path, typer.Argument(help="OUT for all runs, or a folder in it down to OUT/BENCHMARK/METHOD/seed-R.")
+        Path, typer.Argument(help="OUT for all runs, or a folder in it down to OUT/BENCHMARK/METHOD/round-R.")
     ],
     critics: Annotated[int | None, typer.Option(min=1, help="Fits of each estimate.")] = None,
     steps: Annotated[int | None, typer.Option(min=25, help="Most steps of a fit.")] = None,
@@ -34,7 +34,7 @@ def analyze(
         bool, typer.Option("--authors", help="The estimator of the authors' code, which over-estimates.")
     ] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Analyse again what was analysed.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Analyze again what was analyzed.")] = False,
 ) -> None:
     """Mutual information, spectrum, drift and transfer of finished runs."""
     console = make_console()
@@ -44,7 +44,7 @@ def analyze(
         AnalysisRequest(folder, _estimator(result, critics, steps, authors), fresh, file)
         for folder, result in results.items()
     ]
-    analyses, failures = analyse(requests, console, workers=workers)
+    analyses, failures = perform_analyses(requests, console, workers=workers)
     prefix, figures = Path(file).stem, 0
     for folder, analysis in analyses.items():
         for drawing in run_drawings(results[folder].row, analysis, prefix):
@@ -63,14 +63,14 @@ def analyze(
     end_with(failures)
 
 
-def analyse(
+def perform_analyses(
     requests: Sequence[AnalysisRequest], console: Console, *, workers: int | None
 ) -> tuple[dict[Path, RunAnalysis], list[Failure]]:
-    """Analyse runs, with a line for each as it is done; what was found and what failed, in their order."""
+    """Analyze runs, with a line for each as it is done; what was found and what failed, in their order."""
     done: dict[Path, RunAnalysis | Failure] = {}
-    for request, outcome in analyse_all(requests, workers=workers or os.cpu_count() or 1):
+    for request, outcome in analyze_all(requests, workers=workers or os.cpu_count() or 1):
         done[request.folder] = outcome
-        word = "Could not analyse" if isinstance(outcome, Failure) else "Analysed"
+        word = "Could not analyze" if isinstance(outcome, Failure) else "Analyzed"
         line = f"{word} {len(done)} of {len(requests)}: {request.folder}"
         console.print(line, highlight=False, soft_wrap=True)
     ordered = [(request, done[request.folder]) for request in requests]

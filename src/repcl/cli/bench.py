@@ -29,12 +29,12 @@ from repcl.cli.options import (
     WorkersOption,
 )
 from repcl.cli.runs import checked_requests, finish, run_requests
-from repcl.experiments import load_preset, parse_overrides
 from repcl.experiments.keeping import known_keep
 from repcl.experiments.launch import runs_at_a_time
 from repcl.experiments.plan import split_variant
 from repcl.experiments.run_request import RunRequest
 from repcl.experiments.tracking import check_trackers
+from repcl.presets import load_preset, parse_overrides
 
 BenchmarksOption = Annotated[
     list[str], typer.Option(help="A benchmark, or the path of a data file. Repeatable.")
@@ -55,8 +55,8 @@ def bench(
     benchmark: BenchmarksOption,
     method: MethodsOption,
     out: OutOption,
-    seeds: Annotated[int, typer.Option(min=1, help="Rounds 0 to N-1.")] = 1,
-    seed: RoundsOption = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds 0 to N-1.")] = 1,
+    round: RoundsOption = None,
     encoder: EncoderOption = None,
     preset: PresetOption = "cpu",
     set_: SetOption = None,
@@ -106,7 +106,7 @@ def bench(
         "command": shlex.join(["repcl", *sys.argv[1:]]),
     }
     settings = _settings(method, set_ or [], memory_per_class)
-    streams = _streams(benchmark, seed or range(seeds), stream_options)
+    streams = _streams(benchmark, round or range(rounds), stream_options)
     console = make_console()
     requests = checked_requests(_requests(settings, streams, run_options), console)
     outcomes = run_requests(requests, console, workers=workers if ray else at_a_time, ray=ray)
@@ -128,7 +128,7 @@ def _streams(
 ) -> list[dict[str, Any]]:
     """The arguments of `load_benchmark` for each round of each benchmark, none of them twice."""
     return [
-        {"name": name, "seed": number, **options}
+        {"name": name, "round": number, **options}
         for name in dict.fromkeys(benchmarks)
         for number in dict.fromkeys(rounds)
     ]

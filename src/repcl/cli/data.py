@@ -59,7 +59,7 @@ def _console() -> Console:
 def _print_source(console: Console, benchmark: Benchmark) -> None:
     console.print(f"citation: {benchmark.citation}")
     console.print(f"source: {benchmark.source}")
-    console.print(f"licence: {benchmark.licence}")
+    console.print(f"license: {benchmark.license}")
 
 
 def _fetch_with_bars(console: Console, benchmark: Benchmark, data_dir: Path | None) -> Path:

@@ -1,4 +1,4 @@
-"""`repcl discover`: group the texts that a model does not know, ready to be labelled and learned."""
+"""`repcl discover`: group the texts that a model does not know, ready to be labeled and learned."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def discover_command(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Group the texts that a model does not know and write them to a CSV file to be labelled."""
+    """Group the texts that a model does not know and write them to a CSV file to be labeled."""
     classifier = ContinualClassifier.load(model, device=device)
     texts = list(text_examples(None, data, text_column))
     if not texts:

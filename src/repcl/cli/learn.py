@@ -18,8 +18,8 @@ from repcl.data import Example
 from repcl.data.files import read_examples
 from repcl.data.rows import shortened
 from repcl.errors import InvalidSetting
-from repcl.experiments import parse_overrides
 from repcl.methods.build import method_class
+from repcl.presets import parse_overrides
 
 REFUSED = 3
 NAMES_SHOWN = 8

@@ -41,17 +41,17 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
         console.print("cost: of a run on the first tasks of demo relative to FEA (benchmarks/method_cost.py)")
     elif what is Thing.benchmarks:
         rows = [
-            [name, benchmark.kind, str(benchmark.tasks), benchmark.licence]
+            [name, benchmark.kind, str(benchmark.tasks), benchmark.license]
             for name, benchmark in BENCHMARKS.items()
         ]
-        print_table(console, "Benchmarks", ["name", "input", "tasks", "licence"], rows)
+        print_table(console, "Benchmarks", ["name", "input", "tasks", "license"], rows)
     else:
-        rows = [[name, encoder.description, encoder.licence] for name, encoder in ENCODERS.items()]
+        rows = [[name, encoder.description, encoder.license] for name, encoder in ENCODERS.items()]
         rows.append(["a folder", "any encoder saved by transformers, with *.safetensors", ""])
         rows.append(
             ["a Hugging Face id", "for instance bert-base-uncased, roberta-base, microsoft/mpnet-base", ""]
         )
-        print_table(console, "Encoders", ["name", "what it is", "licence"], rows)
+        print_table(console, "Encoders", ["name", "what it is", "license"], rows)
 
 
 def _paper_and_year(paper: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from repcl.benchmarks import BENCHMARKS, load_benchmark
-from repcl.cli.analyze import analyse
+from repcl.cli.analyze import perform_analyses
 from repcl.cli.console import make_console
 from repcl.cli.options import (
     DataDirOption,
@@ -25,7 +25,7 @@ from repcl.cli.options import (
 )
 from repcl.cli.runs import checked_requests, finish, run_requests
 from repcl.errors import InvalidSetting, MissingData
-from repcl.experiments import Preset, Result, load_preset, plan_run
+from repcl.experiments import Result, plan_run
 from repcl.experiments.analyses import AnalysisRequest
 from repcl.experiments.cluster.connection import check_reachable
 from repcl.experiments.cost import expected_seconds, measure_step
@@ -39,6 +39,7 @@ from repcl.experiments.run_request import RunRequest
 from repcl.experiments.tracking import check_trackers
 from repcl.methods import METHODS
 from repcl.model import processes
+from repcl.presets import Preset, load_preset
 
 
 def reproduce(
@@ -50,7 +51,7 @@ def reproduce(
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method of the recipe. Repeatable.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Rounds 0 to N-1; default: the recipe's.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds 0 to N-1; default: the recipe's.")] = None,
     preset: PresetOption = "cpu",
     encoder: EncoderOption = None,
     data_dir: DataDirOption = None,
@@ -86,9 +87,9 @@ def reproduce(
     }
     requests = checked_requests(
         [
-            RunRequest(row, {"name": name, "seed": number, **stream_options}, run_options)
+            RunRequest(row, {"name": name, "round": number, **stream_options}, run_options)
             for name in names
-            for number in range(seeds or chosen.rounds)
+            for number in range(rounds or chosen.rounds)
             for row in rows
         ],
         console,
@@ -99,18 +100,18 @@ def reproduce(
         note_recipe(out, chosen)
     outcomes = run_requests(requests, console, workers=at_a_time, ray=ray)
     if chosen.keep == "representations" and processes().is_first:
-        outcomes += _analyse(outcomes, out, limits, console, workers=here)
+        outcomes += _analyze(outcomes, out, limits, console, workers=here)
     finish(outcomes, out, console)
 
 
-def _analyse(
+def _analyze(
     outcomes: Sequence[Result | Failure], out: Path, preset: Preset, console: Console, *, workers: int
 ) -> list[Failure]:
-    """Analyse what was reached, for the report, unless that was done before; what could not be analysed."""
+    """Analyze what was reached, for the report, unless that was done before; what could not be analyzed."""
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
-    folders = [out / result.benchmark / result.row / f"seed-{result.seed}" for result in results]
+    folders = [out / result.benchmark / result.row / f"round-{result.round}" for result in results]
     requests = [AnalysisRequest(folder, preset.estimator) for folder in folders]
-    _, failures = analyse(requests, console, workers=workers)
+    _, failures = perform_analyses(requests, console, workers=workers)
     return failures
 
 
@@ -182,4 +183,4 @@ def _is_finished(request: RunRequest) -> bool:
     if request.options["fresh"]:
         return False
     folder = Path(request.options["out"], Path(request.stream["name"]).stem, request.method)
-    return (folder / f"seed-{request.stream['seed']}" / RESULT).exists()
+    return (folder / f"round-{request.stream['round']}" / RESULT).exists()

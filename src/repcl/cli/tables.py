@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repcl.evaluation import summarise
+from repcl.evaluation import summarize
 from repcl.experiments import Result
 
 
@@ -38,7 +38,7 @@ def print_results(results: Sequence[Result], console: Console) -> None:
     for benchmark, group in groupby(ordered, key=lambda result: result.benchmark):
         of_benchmark = list(group)
         tasks = max(len(result.accuracy_after_task) for result in of_benchmark)
-        rounds = len({result.seed for result in of_benchmark})
+        rounds = len({result.round for result in of_benchmark})
         columns = ["method", *(f"T{task + 1}" for task in range(tasks)), "accuracy", "forgetting"]
         title = f"{benchmark}, {rounds} round{'s' * (rounds > 1)}, percent" + _marks(of_benchmark)
         rows = [
@@ -53,7 +53,7 @@ def percent(values: Sequence[float | None]) -> str:
     present = [value for value in values if value is not None]
     if not present:
         return "–"
-    summary = summarise([100 * value for value in present])
+    summary = summarize([100 * value for value in present])
     spread = f" ± {summary.sd:.1f}" if summary.sd is not None else ""
     return f"{summary.mean:.1f}{spread}"
 

@@ -31,7 +31,6 @@ from repcl.cli.options import (
 )
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import print_table
-from repcl.experiments import load_preset, parse_overrides
 from repcl.experiments.cluster.connection import check_reachable
 from repcl.experiments.cluster.grid import run_on_ray
 from repcl.experiments.grid import run_grid
@@ -40,6 +39,7 @@ from repcl.experiments.search_outcome import percent, verdict, write_preset
 from repcl.experiments.trials import Trial, TrialStore
 from repcl.experiments.tuning import Engine, Search, best_trial, plan_search, run_search, trial_title
 from repcl.model import check_encoder
+from repcl.presets import load_preset, parse_overrides
 
 REPORTED = range(5)  # rounds whose test texts give the reported numbers
 OWN_ROUND = 5
@@ -52,8 +52,8 @@ def tune(
         Path, typer.Option(help="Folder for presets and trials; a stopped search goes on from there.")
     ] = Path("runs/tune"),
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, the preset's own settings first.")] = 20,
-    seeds: Annotated[int, typer.Option(min=1, help="Rounds 5 to 5+N-1; the score is their mean.")] = 1,
-    seed: RoundsOption = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds 5 to 5+N-1; the score is their mean.")] = 1,
+    round: RoundsOption = None,
     space: Annotated[
         Path | None, typer.Option(help="TOML file that says which settings to search, and where.")
     ] = None,
@@ -102,18 +102,18 @@ def tune(
         "device": device,
         "command": command,
     }
-    rounds = list(dict.fromkeys(seed)) if seed else list(range(OWN_ROUND, OWN_ROUND + seeds))
-    streams = [{**stream_options, "seed": number} for number in rounds]
+    numbers = list(dict.fromkeys(round)) if round else list(range(OWN_ROUND, OWN_ROUND + rounds))
+    streams = [{**stream_options, "round": number} for number in numbers]
     search = plan_search(method, streams, run_options, space=space, out=out)
     check_encoder(search.plans[0].encoder)
     console = make_console()
-    if any(number in REPORTED for number in rounds):
+    if any(number in REPORTED for number in numbers):
         console.print(
             "Rounds 0 to 4 are usually the reported ones: settings chosen on them may suit them too well.",
             style="yellow",
         )
     at_a_time = workers or os.cpu_count() or 1
-    group = -(-at_a_time // len(rounds))
+    group = -(-at_a_time // len(numbers))
     with TrialStore(search.folder, search.identity, search.space, group=group, fresh=fresh) as store:
         engine: Engine = run_grid if ray is None else partial(run_on_ray, address=ray)
         finished = _watched(search, store, trials, engine, at_a_time, console)

@@ -1,7 +1,7 @@
 """Examples, tasks, streams and batches."""
 
 from repcl.data.augmentation import mask_tokens, same_class_partners
-from repcl.data.batches import Batch, Batches, TokenisedExample
+from repcl.data.batches import Batch, Batches, TokenizedExample
 from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream
 from repcl.data.order import class_order, equal_parts, round_seed
 
@@ -14,7 +14,7 @@ __all__ = [
     "Span",
     "Task",
     "TaskStream",
-    "TokenisedExample",
+    "TokenizedExample",
     "class_order",
     "equal_parts",
     "mask_tokens",

@@ -1,4 +1,4 @@
-"""Tokenised examples and how they become padded batches of similar length."""
+"""Tokenized examples and how they become padded batches of similar length."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class TokenisedExample:
+class TokenizedExample:
     """Token ids of one text and the token spans `[start, end)` that its representation is read from."""
 
     ids: tuple[int, ...]
@@ -30,7 +30,7 @@ class Batch:
 
 
 def collate(
-    rows: Sequence[TokenisedExample],
+    rows: Sequence[TokenizedExample],
     labels: Sequence[int],
     positions: Sequence[int],
     *,
@@ -66,11 +66,11 @@ def similar_length_order(
 
 
 class Batches:
-    """Batches of tokenised examples; each iteration is one epoch, shuffled when a generator is given."""
+    """Batches of tokenized examples; each iteration is one epoch, shuffled when a generator is given."""
 
     def __init__(
         self,
-        rows: Sequence[TokenisedExample],
+        rows: Sequence[TokenizedExample],
         labels: Sequence[int],
         *,
         batch_size: int,

@@ -1,10 +1,11 @@
 """The nouns of the data layer: an example, a task, and the stream of tasks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 InputKind = Literal["sentence", "relation", "event"]
+SPANS = ("head", "tail", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,22 @@ class Example:
     head: Span | None = None
     tail: Span | None = None
     trigger: Span | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The example as a JSON object; spans that it does not have are left out."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, row: Any) -> "Example":
+        """The example of a JSON object; `ValueError` says what is wrong with any other value."""
+        try:
+            text, label = row["text"], row["label"]
+            spans = {key: Span(int(row[key]["start"]), int(row[key]["end"])) for key in SPANS if key in row}
+        except (KeyError, TypeError, OverflowError) as error:
+            raise ValueError(f"not an example: {type(error).__name__} {error}") from error
+        if not isinstance(text, str) or not isinstance(label, str):
+            raise ValueError("text and label have to be text")
+        return cls(text, label, **spans)
 
 
 @dataclass(frozen=True)
@@ -59,7 +76,7 @@ class TaskStream:
     name: str
     kind: InputKind
     tasks: tuple[Task, ...]
-    seed: int = 0
+    round: int = 0
     provenance: Provenance = field(default_factory=Provenance)
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from repcl.data.batches import Batch, TokenisedExample, collate
+from repcl.data.batches import Batch, TokenizedExample, collate
 
 Spans = Sequence[tuple[int, int]]
 
@@ -76,7 +76,7 @@ def in_two_parts(
             else _moved((start, end), cut, len(text), frame, is_swapped)
             for start, end in spans
         ]
-        rows.append(TokenisedExample(tuple(parted), tuple(moved)))
+        rows.append(TokenizedExample(tuple(parted), tuple(moved)))
     device = batch.ids.device
     laid_out = collate(rows, [0] * len(rows), [0] * len(rows), pad_id=frame.pad, device=device)
     first_parts = [

@@ -1,9 +1,9 @@
-"""New relation examples made of tokenised ones: hybrids of two classes, and head and tail exchanged."""
+"""New relation examples made of tokenized ones: hybrids of two classes, and head and tail exchanged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from repcl.data.batches import TokenisedExample
+from repcl.data.batches import TokenizedExample
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class RelationMixer:
     longest: int
     window: int = 5
 
-    def hybrid_classes(self, classes: Sequence[Sequence[TokenisedExample]]) -> list[list[TokenisedExample]]:
+    def hybrid_classes(self, classes: Sequence[Sequence[TokenizedExample]]) -> list[list[TokenizedExample]]:
         """A class for each class of the first half with its counterpart in the second, paired by position."""
         half = len(classes) // 2
         return [
@@ -34,7 +34,7 @@ class RelationMixer:
             for at in range(half)
         ]
 
-    def hybrid(self, first: TokenisedExample, second: TokenisedExample) -> TokenisedExample | None:
+    def hybrid(self, first: TokenizedExample, second: TokenizedExample) -> TokenizedExample | None:
         """The head of one and the tail of the other example; nothing where a tail comes before its head."""
         before, after = self.frame
         texts = [row.ids[before : len(row.ids) - after] for row in (first, second)]
@@ -50,13 +50,13 @@ class RelationMixer:
         if not self._is_marked(ids) or len(ids) > self.longest:  # nested entities lose markers on the way
             return None
         openings = (ids.index(self.markers[0]), ids.index(self.markers[2]))
-        return TokenisedExample(ids, tuple((place, place + 1) for place in openings))
+        return TokenizedExample(ids, tuple((place, place + 1) for place in openings))
 
-    def reverse(self, row: TokenisedExample) -> TokenisedExample:
+    def reverse(self, row: TokenizedExample) -> TokenizedExample:
         """The same text with head and tail exchanged; its own inverse."""
         head, head_end, tail, tail_end = self.markers
         swap = {head: tail, tail: head, head_end: tail_end, tail_end: head_end}
-        return TokenisedExample(tuple(swap.get(token, token) for token in row.ids), row.spans[::-1])
+        return TokenizedExample(tuple(swap.get(token, token) for token in row.ids), row.spans[::-1])
 
     def _is_marked(self, ids: Sequence[int]) -> bool:
         return all(ids.count(marker) == 1 for marker in self.markers)

@@ -15,7 +15,7 @@ from repcl.evaluation.metrics import (
     score_predictions,
 )
 from repcl.evaluation.predictions import TestedExample, fraction_correct, read_predictions, write_predictions
-from repcl.evaluation.statistics import Comparison, Summary, holm, paired_comparison, summarise
+from repcl.evaluation.statistics import Comparison, Summary, holm, paired_comparison, summarize
 
 __all__ = [
     "AccuracyMatrix",
@@ -37,6 +37,6 @@ __all__ = [
     "paired_comparison",
     "read_predictions",
     "score_predictions",
-    "summarise",
+    "summarize",
     "write_predictions",
 ]

@@ -36,8 +36,8 @@ class Comparison:
     note: str
 
 
-def summarise(values: Sequence[float]) -> Summary:
-    """Summarise one metric over rounds."""
+def summarize(values: Sequence[float]) -> Summary:
+    """Summarize one metric over rounds."""
     if not values:
         raise RepclError("A summary needs the value of at least one round, found none.")
     mean, rounds = fmean(values), len(values)

@@ -2,22 +2,17 @@
 
 from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan, plan_run
-from repcl.experiments.presets import PRESETS, Preset, load_preset, parse_overrides
 from repcl.experiments.report import write_report
 from repcl.experiments.result import Result, find_results, read_result
 from repcl.experiments.run import run_experiment
 from repcl.experiments.verify import Verification, verify_results
 
 __all__ = [
-    "PRESETS",
-    "Preset",
     "Result",
     "RunObserver",
     "RunPlan",
     "Verification",
     "find_results",
-    "load_preset",
-    "parse_overrides",
     "plan_run",
     "read_result",
     "run_experiment",

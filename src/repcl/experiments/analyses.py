@@ -9,15 +9,15 @@ from pathlib import Path
 from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.errors import MissingData
 from repcl.experiments.failure import Failure, failure_of
-from repcl.experiments.presets import PRESETS, load_preset
 from repcl.experiments.result import RESULT, Result
-from repcl.experiments.run_analysis import ANALYSIS, RunAnalysis, analyse_run
+from repcl.experiments.run_analysis import ANALYSIS, RunAnalysis, analyze_run
 from repcl.experiments.threads import one_thread_each
+from repcl.presets import PRESETS, load_preset
 
 
 @dataclass(frozen=True)
 class AnalysisRequest:
-    """One run to be analysed, and the file in its folder that the answers go to."""
+    """One run to be analyzed, and the file in its folder that the answers go to."""
 
     folder: Path
     settings: EstimatorSettings
@@ -25,8 +25,8 @@ class AnalysisRequest:
     file: str = ANALYSIS
 
     def perform(self) -> RunAnalysis:
-        """Analyse the run here."""
-        return analyse_run(self.folder, self.settings, fresh=self.fresh, file=self.file)
+        """Analyze the run here."""
+        return analyze_run(self.folder, self.settings, fresh=self.fresh, file=self.file)
 
     @property
     def title(self) -> str:
@@ -41,7 +41,7 @@ class AnalysisRequest:
 
 def run_folders(path: Path) -> list[Path]:
     """The finished runs of a folder: of all benchmarks, of a benchmark, of a method, or just itself."""
-    levels = ("*/*/seed-*/", "*/seed-*/", "seed-*/", "")
+    levels = ("*/*/round-*/", "*/round-*/", "round-*/", "")
     found = {file.parent for level in levels for file in path.glob(f"{level}{RESULT}")}
     if not found:
         raise MissingData(f"No finished run in {path}; `repcl bench --keep representations ...` makes some.")
@@ -54,7 +54,7 @@ def estimator_of(result: Result) -> EstimatorSettings:
     return load_preset(result.preset).estimator if is_there else EstimatorSettings()
 
 
-def analyse_all(
+def analyze_all(
     requests: Sequence[AnalysisRequest], *, workers: int
 ) -> Iterator[tuple[AnalysisRequest, RunAnalysis | Failure]]:
     """Each run with its analysis or why there is none, as they are ready; here if one worker is enough."""

@@ -25,7 +25,7 @@ class Progress:
         predictions: after each task, the predicted class of every test example seen so far.
         seconds: of each task, by stage.
         keep: what the run keeps for analysis, from its first task on.
-        steps: of optimisation, made so far.
+        steps: of optimization, made so far.
     """
 
     fingerprint: str

@@ -21,7 +21,9 @@ def search_stream(stream: TaskStream) -> TaskStream:
             "choose a larger --tasks or other data."
         )
     first = stream.tasks[:TASKS]
-    held_out = choose_held_out((example for task in first for example in task.train), round_seed(stream.seed))
+    held_out = choose_held_out(
+        (example for task in first for example in task.train), round_seed(stream.round)
+    )
     if not held_out:
         raise InvalidData(
             f"Nothing can be held out in the first {TASKS} tasks of {stream.name}: "
@@ -31,7 +33,7 @@ def search_stream(stream: TaskStream) -> TaskStream:
     known = stream.provenance
     provenance = Provenance(known.files, complete=known.complete, capped=known.capped, notes=notes)
     tasks = tuple(_divide(task, held_out) for task in first)
-    return TaskStream(stream.name, stream.kind, tasks, stream.seed, provenance)
+    return TaskStream(stream.name, stream.kind, tasks, stream.round, provenance)
 
 
 def choose_held_out(examples: Iterable[Example], seed: int) -> set[Example]:

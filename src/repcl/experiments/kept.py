@@ -73,7 +73,7 @@ def _as_bench(result: Result, options: Sequence[str]) -> list[str]:
     given = [*pairwise(options)]
     data = [value for name, value in given if name == "--benchmark" and Path(value).stem == result.benchmark]
     benchmark = data[0] if data else result.benchmark
-    chosen = ["--benchmark", benchmark, "--method", result.row, "--seed", str(result.seed)]
+    chosen = ["--benchmark", benchmark, "--method", result.row, "--round", str(result.round)]
     return chosen + [word for name, value in given if name in PASSED_ON for word in (name, value)]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from repcl.data import TaskStream
 from repcl.errors import InvalidSetting, UnknownName
-from repcl.experiments.presets import load_preset
 from repcl.methods import make_settings
 from repcl.methods.build import method_class
 from repcl.model import processes
+from repcl.presets import load_preset
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class RunPlan:
     encoder: str
     preset: str
     settings: Mapping[str, Any]
-    seed: int
+    round: int
 
     @property
     def row(self) -> str:
@@ -61,7 +61,7 @@ def plan_run(
     values |= meant
     values |= settings or {}
     checked = make_settings(method_class(name).Settings, values)
-    return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.seed)
+    return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.round)
 
 
 def split_variant(method: str) -> tuple[str, str | None]:

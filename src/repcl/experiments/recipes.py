@@ -36,7 +36,7 @@ class Recipe:
         benchmarks: what is run unless the user chooses.
         make_tables: sets our values beside the paper's.
         rounds: how many unless the user chooses.
-        keep: what its runs keep; kept representations are analysed.
+        keep: what its runs keep; kept representations are analyzed.
         explanation: how the tables are read.
         make_figures: what is drawn below the tables.
     """

@@ -74,7 +74,7 @@ class Result(BaseModel):
     variant: str | None
     benchmark: str
     encoder: str
-    seed: int
+    round: int
     preset: str
     settings: dict[str, Any]
     fingerprint: str
@@ -167,8 +167,8 @@ def read_result(path: Path) -> Result:
 
 def find_results(folder: Path) -> list[Result]:
     """All results below a folder, by benchmark, method and round."""
-    results = [read_result(path) for path in sorted(folder.glob(f"*/*/seed-*/{RESULT}"))]
-    return sorted(results, key=lambda result: (result.benchmark, result.row, result.seed))
+    results = [read_result(path) for path in sorted(folder.glob(f"*/*/round-*/{RESULT}"))]
+    return sorted(results, key=lambda result: (result.benchmark, result.row, result.round))
 
 
 def write_whole(path: Path, text: str) -> None:

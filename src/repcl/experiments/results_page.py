@@ -19,7 +19,7 @@ from repcl.experiments.recipes import find_recipe
 from repcl.experiments.reporting.bounds import bounds_table
 from repcl.experiments.reporting.costs import costs_table
 from repcl.experiments.reporting.formats import to_markdown
-from repcl.experiments.reporting.information_cells import analysed_rows
+from repcl.experiments.reporting.information_cells import analyzed_rows
 from repcl.experiments.reporting.information_tables import bias_tables, first_task_table
 from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns, load_runs, row_names
 from repcl.experiments.reporting.scores import (
@@ -86,7 +86,7 @@ def _bounds(runs: BenchmarkRuns) -> Table | None:
 
 
 def _first_task(runs: BenchmarkRuns) -> Table | None:
-    rows = analysed_rows(runs)
+    rows = analyzed_rows(runs)
     return first_task_table(runs, rows, load_paper()) if rows else None
 
 
@@ -103,21 +103,21 @@ def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 
 def _information(benchmarks: Benchmarks, words: Sequence[str]) -> str:
-    """What is known about inputs and classes, and transfer: every analysed row, not only the paper's."""
-    made = (bias_tables([runs], rows, load_paper()) for runs, rows in _analysed(benchmarks, words))
+    """What is known about inputs and classes, and transfer: every analyzed row, not only the paper's."""
+    made = (bias_tables([runs], rows, load_paper()) for runs, rows in _analyzed(benchmarks, words))
     return _markdown([table for tables in made for table in tables])
 
 
 def _transfer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
-    """What passes from task to task: every analysed row."""
-    made = (transfer_tables("bias", runs, rows) for runs, rows in _analysed(benchmarks, words))
+    """What passes from task to task: every analyzed row."""
+    made = (transfer_tables("bias", runs, rows) for runs, rows in _analyzed(benchmarks, words))
     return _markdown([table for tables in made for table in tables])
 
 
-def _analysed(benchmarks: Benchmarks, words: Sequence[str]) -> list[tuple[BenchmarkRuns, list[str]]]:
-    """The named benchmarks, or all, that have analysed rows, with these rows."""
+def _analyzed(benchmarks: Benchmarks, words: Sequence[str]) -> list[tuple[BenchmarkRuns, list[str]]]:
+    """The named benchmarks, or all, that have analyzed rows, with these rows."""
     chosen = [runs for runs in benchmarks if not words or runs.name in words]
-    return [(runs, rows) for runs in chosen if (rows := analysed_rows(runs))]
+    return [(runs, rows) for runs in chosen if (rows := analyzed_rows(runs))]
 
 
 def _versions(benchmarks: Benchmarks, _: Sequence[str]) -> str:

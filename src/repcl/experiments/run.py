@@ -25,7 +25,7 @@ from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan, plan_run
 from repcl.experiments.result import PREDICTIONS, RESULT, Keep, Result, read_result, write_result
 from repcl.experiments.run_analysis import remove_analysis
-from repcl.experiments.summary import summarise_run, tested_examples
+from repcl.experiments.summary import summarize_run, tested_examples
 from repcl.experiments.threads import torch_threads
 from repcl.experiments.tracking import check_trackers, remove_tracking, tracked
 from repcl.methods import Method, build_method
@@ -83,7 +83,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
                 stream.kind,
                 encoder=encoder or plan.encoder,
                 settings=plan.settings,
-                seed=round_seed(plan.seed),
+                seed=round_seed(plan.round),
                 expected_classes=len(stream.classes),
                 device=device,
             )
@@ -93,7 +93,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         told = observer or RunObserver()
         with tracked(report_to, told, plan, folder, stream.name, progress.steps) as told:
             _learn_stream(learner, stream, plan, progress, folder, told, keeper)
-        result = summarise_run(learner, stream, plan, progress, threads=threads, command=command)
+        result = summarize_run(learner, stream, plan, progress, threads=threads, command=command)
     if folder is not None and keeper is not None and processes().is_first:
         result = result.model_copy(update={"kept": keeper.summary()})
         write_predictions(folder / PREDICTIONS, tested_examples(stream, progress))
@@ -104,7 +104,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
 
 def run_folder(out: str | Path, stream: TaskStream, plan: RunPlan) -> Path:
     """Where a run keeps what it has reached."""
-    return Path(out) / stream.name / plan.row / f"seed-{plan.seed}"
+    return Path(out) / stream.name / plan.row / f"round-{plan.round}"
 
 
 def start_over(folder: Path) -> None:

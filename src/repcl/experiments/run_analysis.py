@@ -98,10 +98,10 @@ class RunAnalysis:
 _AS_JSON: TypeAdapter[RunAnalysis] = TypeAdapter(RunAnalysis)
 
 
-def analyse_run(
+def analyze_run(
     folder: Path, settings: EstimatorSettings, *, fresh: bool = False, file: str = ANALYSIS
 ) -> RunAnalysis:
-    """Analyse a run and write the file beside its result; an analysis already there is read."""
+    """Analyze a run and write the file beside its result; an analysis already there is read."""
     result = read_result(folder / RESULT)
     earlier = None if fresh else read_analysis(folder, file)
     if earlier is not None and _is_current(earlier, result, settings):
@@ -132,7 +132,7 @@ def read_analysis(folder: Path, file: str = ANALYSIS) -> RunAnalysis | None:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return _AS_JSON.validate_python(content) if content["format"] == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
-        raise ResultMismatch(f"{path} is damaged; delete it and analyse the run again.") from error
+        raise ResultMismatch(f"{path} is damaged; delete it and analyze the run again.") from error
 
 
 def remove_analysis(folder: Path) -> None:
@@ -152,7 +152,7 @@ def _read_tested(folder: Path, result: Result) -> list[TestedExample]:
     path = folder / Path(result.predictions).name
     if not path.is_file():
         raise ResultMismatch(
-            f"{path} is missing, and a run is not analysed without its predictions; "
+            f"{path} is missing, and a run is not analyzed without its predictions; "
             f"to make it again: {keep_again(result)}"
         )
     return read_predictions(path)

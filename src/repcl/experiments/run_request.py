@@ -47,7 +47,7 @@ class RunRequest:
     @property
     def title(self) -> str:
         """How the run is called in overviews."""
-        return f"{Path(self.stream['name']).stem} {self.method} round {self.stream['seed']}"
+        return f"{Path(self.stream['name']).stem} {self.method} round {self.stream['round']}"
 
     @property
     def error_log(self) -> Path:

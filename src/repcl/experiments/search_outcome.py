@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from repcl.experiments.plan import split_variant
-from repcl.experiments.presets import PRESETS
 from repcl.experiments.result import write_whole
 from repcl.experiments.trials import Trial
 from repcl.experiments.tuning import Search, best_trial
+from repcl.presets import PRESETS
 
 
 def verdict(search: Search, trials: Sequence[Trial]) -> str:
@@ -25,7 +25,7 @@ def verdict(search: Search, trials: Sequence[Trial]) -> str:
     return (
         f"Best: trial {best.number} with {percent(best.score)}, {100 * difference:.1f} points above the "
         f"preset's own settings ({percent(first.score)}), {texts}. The difference {doubt}: the best of "
-        f"{len(trials)} trials also is the luckiest. More rounds (--seeds) make the score surer."
+        f"{len(trials)} trials also is the luckiest. More rounds (--rounds) make the score surer."
     )
 
 

@@ -27,7 +27,7 @@ def tested_examples(stream: TaskStream, progress: Progress) -> list[TestedExampl
     return tested
 
 
-def summarise_run(
+def summarize_run(
     learner: Method,
     stream: TaskStream,
     plan: RunPlan,
@@ -44,7 +44,7 @@ def summarise_run(
         variant=plan.variant,
         benchmark=stream.name,
         encoder=plan.encoder,
-        seed=plan.seed,
+        round=plan.round,
         preset=plan.preset,
         settings=dict(plan.settings),
         fingerprint=progress.fingerprint,

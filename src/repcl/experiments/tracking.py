@@ -107,7 +107,7 @@ def tracked(
         return
     place = folder / FOLDER
     place.mkdir(parents=True, exist_ok=True)
-    title = f"{data} {plan.row} round {plan.seed}"
+    title = f"{data} {plan.row} round {plan.round}"
     trackers = [_tracker(name, title, place, steps) for name in dict.fromkeys(names)]
     for tracker in trackers:
         tracker.start()
@@ -154,7 +154,7 @@ def _configuration(plan: RunPlan, data: str) -> dict[str, Any]:
         "variant": plan.variant,
         "encoder": plan.encoder,
         "preset": plan.preset,
-        "round": plan.seed,
+        "round": plan.round,
         **plan.settings,
     }
     return {

@@ -46,7 +46,7 @@ class TrialRequest(RunRequest):
     @property
     def title(self) -> str:
         """How the run is called in overviews."""
-        return trial_title(self.trial, self.stream["seed"])
+        return trial_title(self.trial, self.stream["round"])
 
 
 TrialListener = Callable[[TrialRequest, Event], None]
@@ -86,7 +86,7 @@ class Search:
     @property
     def rounds(self) -> list[int]:
         """The rounds over which a score is the mean."""
-        return [plan.seed for plan in self.plans]
+        return [plan.round for plan in self.plans]
 
     @property
     def start(self) -> dict[str, Any]:

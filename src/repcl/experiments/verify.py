@@ -31,7 +31,7 @@ class Verification:
 
 def verify_results(folder: Path) -> Verification:
     """Recompute every metric of every result below a folder; one that differs is an error."""
-    outcomes = [_verify(path) for path in sorted(folder.glob(f"*/*/seed-*/{RESULT}"))]
+    outcomes = [_verify(path) for path in sorted(folder.glob(f"*/*/round-*/{RESULT}"))]
     return Verification(outcomes.count(True), outcomes.count(False))
 
 

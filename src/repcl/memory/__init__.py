@@ -6,7 +6,7 @@ from repcl.memory.prototypes import class_means
 from repcl.memory.queue import KeyQueue
 from repcl.memory.replay import SparseReplay, Step
 from repcl.memory.rows import KeptRows
-from repcl.memory.selection import nearest_to_centres, nearest_to_mean
+from repcl.memory.selection import nearest_to_centers, nearest_to_mean
 from repcl.memory.sums import ClassSums, Moments
 
 __all__ = [
@@ -19,6 +19,6 @@ __all__ = [
     "SparseReplay",
     "Step",
     "class_means",
-    "nearest_to_centres",
+    "nearest_to_centers",
     "nearest_to_mean",
 ]

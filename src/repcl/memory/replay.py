@@ -9,7 +9,7 @@ from repcl.data.batches import similar_length_order
 
 
 class Step(NamedTuple):
-    """Numbers of the examples of one optimisation step, and whether exemplars are among them."""
+    """Numbers of the examples of one optimization step, and whether exemplars are among them."""
 
     numbers: list[int]
     is_replay: bool

@@ -1,4 +1,4 @@
-"""Which examples of a class to keep: those nearest to the centres of its clusters, or to its mean."""
+"""Which examples of a class to keep: those nearest to the centers of its clusters, or to its mean."""
 
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -12,24 +12,24 @@ from threadpoolctl import threadpool_limits
 Features = NDArray[np.floating[Any]]
 
 
-def nearest_to_centres(features: Features, count: int) -> list[int]:
-    """Rows nearest to the centres of `count` K-means clusters, the row of the largest cluster first.
+def nearest_to_centers(features: Features, count: int) -> list[int]:
+    """Rows nearest to the centers of `count` K-means clusters, the row of the largest cluster first.
 
-    When two centres would take the same row, the later one takes its next nearest; so exactly
+    When two centers would take the same row, the later one takes its next nearest; so exactly
     `min(count, rows)` different rows come back, in an order in which any beginning is a sensible choice.
     """
     wanted = min(count, len(features))
     if wanted in (0, len(features)):
         return list(range(wanted))
-    clusters = min(wanted, len(np.unique(features, axis=0)))  # equal texts cannot be different centres
+    clusters = min(wanted, len(np.unique(features, axis=0)))  # equal texts cannot be different centers
     with threadpool_limits(1), catch_warnings():  # one thread: the same bits however many cores there are
         simplefilter("ignore", ConvergenceWarning)  # rows that differ by rounding alone are filled up below
         fitted = KMeans(clusters, n_init=10, random_state=0).fit(features)
     distances = fitted.transform(features)  # (rows, clusters)
     sizes = np.bincount(fitted.labels_, minlength=clusters)
     chosen: list[int] = []
-    for centre in np.argsort(-sizes, kind="stable"):
-        chosen.append(_nearest_unused(distances[:, centre], chosen))
+    for center in np.argsort(-sizes, kind="stable"):
+        chosen.append(_nearest_unused(distances[:, center], chosen))
     while len(chosen) < wanted:
         chosen.append(_nearest_unused(distances.min(axis=1), chosen))
     return chosen

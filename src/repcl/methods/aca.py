@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from repcl.data import Batch, Batches, InputKind, Task, TokenisedExample
+from repcl.data import Batch, Batches, InputKind, Task, TokenizedExample
 from repcl.data.relations import RelationMixer
 from repcl.methods.emar import EMAR, EMARSettings
 from repcl.methods.rp_cre import RPCRE, RPCRESettings
@@ -108,7 +108,7 @@ class ACA(EMAR, RPCRE):
         else:
             super().activate(task)
 
-    def synthetic_classes(self, task: Task) -> list[list[TokenisedExample]]:
+    def synthetic_classes(self, task: Task) -> list[list[TokenizedExample]]:
         """Examples of the task's hybrid classes, then of its reversed classes."""
         settings, encoder = self.settings, self.encoder
         is_special = encoder.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
@@ -119,7 +119,7 @@ class ACA(EMAR, RPCRE):
             window=settings.window,
         )
         rows = {
-            name: encoder.tokenise([example for example in task.train if example.label == name])
+            name: encoder.tokenize([example for example in task.train if example.label == name])
             for name in task.classes
         }
         directed = [name for name in rows if name not in settings.symmetric_classes]

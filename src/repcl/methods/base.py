@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Example, InputKind, Task
 from repcl.errors import InvalidData
-from repcl.memory import ExemplarMemory, nearest_to_centres
+from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.methods.regroup import regroup_memory, regroup_rows
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
 from repcl.model import READOUTS, ClassifierHead, Encoder, Readout, of_the_first
@@ -160,7 +160,7 @@ class Method(nn.Module, ABC):
                 fresh = (example for example in task.train if example.label == name)
                 candidates = list(dict.fromkeys([*self.memory.of(name), *fresh]))
                 features = self.for_all(candidates, self.exemplar_features)
-                chosen = nearest_to_centres(features.numpy(), budget)
+                chosen = nearest_to_centers(features.numpy(), budget)
                 self.memory.keep(name, [candidates[place] for place in chosen])
             self.memory.shrink(budget)
 
@@ -187,7 +187,7 @@ class Method(nn.Module, ABC):
     ) -> Batches:
         number = {name: place for place, name in enumerate(self.classes)}
         return Batches(
-            self.encoder.tokenise(examples),
+            self.encoder.tokenize(examples),
             [number.get(example.label, -1) for example in examples],
             batch_size=batch_size,
             pad_id=int(self.encoder.tokenizer.pad_token_id),

@@ -24,7 +24,7 @@ FLOOR = 1e-5
 class CRLSettings(TrainingSettings, MemorySettings):
     """Settings of CRL; the defaults are those of the authors' code."""
 
-    batch_size: int = Field(16, ge=1, description="texts per optimisation step")
+    batch_size: int = Field(16, ge=1, description="texts per optimization step")
     learning_rate: float = Field(5e-6, gt=0, description="of the encoder")
     head_learning_rate: float = Field(5e-6, gt=0, description="of every other part")
     weight_decay: float = Field(0.0, ge=0, description="of AdamW; 0 makes it plain Adam")

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Example, Task
-from repcl.memory import nearest_to_centres, nearest_to_mean
+from repcl.memory import nearest_to_centers, nearest_to_mean
 from repcl.memory.selection import Features
 from repcl.methods.base import Method
 from repcl.methods.settings import MemorySettings, TrainingSettings
@@ -49,7 +49,7 @@ def herding(features: Features, count: int) -> list[int]:
 
 
 SELECTIONS: dict[str, Callable[[Features, int], list[int]]] = {
-    "k-means": nearest_to_centres,
+    "k-means": nearest_to_centers,
     "nearest_to_mean": nearest_to_mean,
     "herding": herding,
 }
@@ -115,7 +115,7 @@ class DistillingMethod(Method):
         return torch.cat([scores.new_zeros(len(scores), 1), scores], dim=1)
 
     def hard_loss(self, slots: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy with the labels; no example is labelled None."""
+        """Cross-entropy with the labels; no example is labeled None."""
         return cross_entropy(slots, labels + int(self.settings.virtual_none))
 
     def classify(self, batch: Batch) -> LossTerms:

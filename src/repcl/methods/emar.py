@@ -67,7 +67,7 @@ def prototype_loss(features: Tensor, prototypes: Tensor, labels: Tensor) -> Tens
         prototypes: (classes, size).
         labels: (batch,) rows of `prototypes`.
     """
-    # Dot products are in the hundreds (z is layer-normalised): too coarse for half precision.
+    # Dot products are in the hundreds (z is layer-normalized): too coarse for half precision.
     with torch.autocast(features.device.type, enabled=False):
         return cross_entropy(features.float() @ prototypes.detach().float().T, labels)
 

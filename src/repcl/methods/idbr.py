@@ -21,7 +21,7 @@ from repcl.training import LossTerms, run_stage
 class IDBRSettings(TrainingSettings, MemorySettings):
     """Settings of IDBR; the defaults are those of the authors' code, periods counted in examples."""
 
-    batch_size: int = Field(8, ge=1, description="texts per optimisation step")
+    batch_size: int = Field(8, ge=1, description="texts per optimization step")
     learning_rate: float = Field(3e-5, gt=0, description="of the encoder")
     head_learning_rate: float = Field(3e-5, gt=0, description="of every other part but the task scores")
     task_learning_rate: float = Field(5e-4, gt=0, description="of the scores that tell tasks apart")
@@ -54,7 +54,7 @@ class IDBR(Method):
         "no-order": {"order_weight": 0.0},
         "no-task": {"task_weight": 0.0},
         "no-retention": {"generic_weight": 0.0, "specific_weight": 0.0},
-        "regularisation": {"order_weight": 0.0, "task_weight": 0.0, "specific_weight": 0.5},
+        "regularization": {"order_weight": 0.0, "task_weight": 0.0, "specific_weight": 0.5},
         "cls": {"representation": "cls"},
     }
     other_rows = ("head.task.weight", "head.task.bias")

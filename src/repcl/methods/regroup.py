@@ -38,13 +38,13 @@ def regroup_memory(memory: ExemplarMemory, groups: Mapping[str, Sequence[str]]) 
     for name, parts in groups.items():
         turns = zip_longest(*(memory.of(part) for part in parts))
         in_turn = [example for turn in turns for example in turn if example is not None]
-        unique = dict.fromkeys(_relabelled(example, name) for example in in_turn)
+        unique = dict.fromkeys(_relabeled(example, name) for example in in_turn)
         if unique:
             fresh.keep(name, list(unique)[:limit])
     return fresh
 
 
-def _relabelled(example: Example, name: str) -> Example:
+def _relabeled(example: Example, name: str) -> Example:
     return example if example.label == name else replace(example, label=name)
 
 

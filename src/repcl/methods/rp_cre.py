@@ -14,7 +14,7 @@ from repcl.data import Batch, Task
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
 from repcl.model import Encoder
 from repcl.training import LossTerms
-from repcl.training.optimiser import build_optimiser, build_warmup
+from repcl.training.optimizer import build_optimizer, build_warmup
 
 
 class RPCRESettings(PrototypeSettings):
@@ -107,18 +107,18 @@ class RPCRE(PrototypeMethod):
         # As in the authors' code the order of the batches is drawn once and the same in every epoch.
         batches = list(self.batches(list(self.memory), settings.batch_size))
         stage = settings.stage(settings.replay_epochs)
-        # The loop knows two learning rates; the network has a third, hence an optimiser of its own.
-        optimiser = build_optimiser(
+        # The loop knows two learning rates; the network has a third, hence an optimizer of its own.
+        optimizer = build_optimizer(
             self.network, [], replace(stage, learning_rate=settings.network_learning_rate)
         )
-        warmup = build_warmup(optimiser, stage.warmup_epochs * len(batches))
+        warmup = build_warmup(optimizer, stage.warmup_epochs * len(batches))
 
         def losses(batch: Batch) -> Iterator[LossTerms]:
             yield {"ce": cross_entropy(self.refined_scores(batch, prototypes), batch.labels)}
             clip_grad_norm_(self.network.parameters(), settings.clip_norm)
-            optimiser.step()
+            optimizer.step()
             warmup.step()
-            optimiser.zero_grad()
+            optimizer.zero_grad()
 
         self.run("replay", batches, losses, stage.epochs, clip_apart=True)
 

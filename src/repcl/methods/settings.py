@@ -18,7 +18,7 @@ class MethodSettings(BaseModel):
 class TrainingSettings(MethodSettings):
     """Settings of methods that train the encoder; the defaults are the paper's."""
 
-    batch_size: int = Field(32, ge=1, description="texts per optimisation step")
+    batch_size: int = Field(32, ge=1, description="texts per optimization step")
     initial_epochs: int = Field(10, ge=1, description="epochs on a new task")
     learning_rate: float = Field(1e-5, gt=0, description="of the encoder")
     head_learning_rate: float = Field(1e-3, gt=0, description="of every other part")

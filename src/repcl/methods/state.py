@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from repcl.data import Example, Span
+from repcl.data import Example
 from repcl.errors import InvalidData, ResultMismatch
 from repcl.methods.base import Method
 from repcl.methods.build import build_method
@@ -40,7 +39,7 @@ def save_method(method: Method, name: str, folder: Path) -> None:
     with (folder / MEMORY).open("w", encoding="utf-8") as file:
         for label in method.memory.classes:
             for example in method.memory.of(label):
-                file.write(json.dumps(_row(example), ensure_ascii=False) + "\n")
+                file.write(json.dumps(example.to_json(), ensure_ascii=False) + "\n")
 
 
 def load_method(
@@ -61,7 +60,7 @@ def load_method(
     method.tasks_learned = state["tasks_learned"]
     with (folder / MEMORY).open(encoding="utf-8") as file:  # str.splitlines would cut texts at U+2028
         for line in file:
-            example = _example(json.loads(line))
+            example = Example.from_json(json.loads(line))
             method.memory.keep(example.label, [*method.memory.of(example.label), example])
     try:
         weights = load_file(folder / WEIGHTS)
@@ -115,12 +114,3 @@ def _read_state(path: Path) -> dict[str, Any]:
             f"{path} has format {version}, this version of repcl reads up to {FORMAT}; update repcl."
         )
     return state
-
-
-def _row(example: Example) -> dict[str, Any]:
-    return {key: value for key, value in asdict(example).items() if value is not None}
-
-
-def _example(row: dict[str, Any]) -> Example:
-    spans = {key: Span(**row[key]) for key in ("head", "tail", "trigger") if key in row}
-    return Example(row["text"], row["label"], **spans)

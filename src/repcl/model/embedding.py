@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repcl.data import Example, Span, TokenisedExample
+from repcl.data import Example, Span, TokenizedExample
 from repcl.data.batches import collate
 from repcl.errors import ResultMismatch
 from repcl.model.encoder import Encoder
@@ -72,7 +72,7 @@ class Embedder:
     @torch.no_grad()
     def _encode(self, examples: Sequence[Example]) -> Tensor:
         encoder = self.encoder.eval()
-        rows = encoder.tokenise(examples)
+        rows = encoder.tokenize(examples)
         found = torch.empty(len(rows), encoder.representation_size)
         for numbers in _equal_lengths(rows):
             filled = [*numbers, *numbers[:1] * (FEWEST_ROWS * processes().parts - len(numbers))]
@@ -135,7 +135,7 @@ def _question(example: Example) -> Question:
     return example.text, example.head, example.tail, example.trigger
 
 
-def _equal_lengths(rows: Sequence[TokenisedExample]) -> Iterator[list[int]]:
+def _equal_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:
     """Batches of row numbers, each of one length, the short texts first."""
     by_length = defaultdict(list)
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""The encoder: a pretrained transformer, its tokeniser and the readout of one input kind."""
+"""The encoder: a pretrained transformer, its tokenizer and the readout of one input kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from repcl.data import Batch, Example, TokenisedExample
+from repcl.data import Batch, Example, TokenizedExample
 from repcl.model.processes import encoder_precision, share_rows
 from repcl.model.readouts import Readout, special_frame
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should
 LONGEST = 512
 REMEMBERED = 200_000
 
-_TOKENISED: dict[tuple[str, str, int], dict[Example, TokenisedExample]] = {}
+_TOKENIZED: dict[tuple[str, str, int], dict[Example, TokenizedExample]] = {}
 
 
 class Encoder(nn.Module):
-    """Turns batches of tokenised examples into representations.
+    """Turns batches of tokenized examples into representations.
 
     Args:
         backbone: any transformers model that takes `inputs_embeds` and returns `last_hidden_state`.
-        tokenizer: its (fast) tokeniser.
+        tokenizer: its (fast) tokenizer.
         readout: the input kind.
         name: what the user calls it; goes into result files.
         reload: gives the pretrained weights again, for methods that start over.
@@ -54,7 +54,7 @@ class Encoder(nn.Module):
             _add_markers(backbone, tokenizer, readout.markers)
         markers = [tokenizer.get_vocab()[marker] for marker in readout.markers]
         self.special_ids = sorted({*tokenizer.all_special_ids, *markers})
-        self._tokenised = _tokenised_before(self)
+        self._tokenized = _tokenized_before(self)
 
     @property
     def hidden_size(self) -> int:
@@ -88,19 +88,19 @@ class Encoder(nn.Module):
         """The table of word embeddings, found through transformers' own interface."""
         return _word_embeddings(self.backbone)
 
-    def tokenise(self, examples: Sequence[Example]) -> list[TokenisedExample]:
-        """Token ids and spans of the examples; recent examples are not tokenised again."""
-        if len(self._tokenised) > REMEMBERED:
-            self._tokenised.clear()  # a server must not keep every text it was ever asked about
-        fresh = [example for example in dict.fromkeys(examples) if example not in self._tokenised]
+    def tokenize(self, examples: Sequence[Example]) -> list[TokenizedExample]:
+        """Token ids and spans of the examples; recent examples are not tokenized again."""
+        if len(self._tokenized) > REMEMBERED:
+            self._tokenized.clear()  # a server must not keep every text it was ever asked about
+        fresh = [example for example in dict.fromkeys(examples) if example not in self._tokenized]
         rows, shortened = self.readout.prepare(fresh, self.tokenizer, max_length=self.max_length)
         if shortened:
             warnings.warn(
                 f"{shortened} of {len(fresh)} texts have over {self.max_length} tokens and were shortened.",
                 stacklevel=2,
             )
-        self._tokenised.update(zip(fresh, rows, strict=True))
-        return [self._tokenised[example] for example in examples]
+        self._tokenized.update(zip(fresh, rows, strict=True))
+        return [self._tokenized[example] for example in examples]
 
     def forward(
         self,
@@ -165,7 +165,7 @@ class Encoder(nn.Module):
         return self.with_backbone(copy.deepcopy(self.backbone, memo)).train(self.training)
 
     def with_backbone(self, backbone: PreTrainedModel) -> Encoder:
-        """The same encoder with other weights; tokeniser, readout and tokenised texts are shared."""
+        """The same encoder with other weights; tokenizer, readout and tokenized texts are shared."""
         return Encoder(backbone, self.tokenizer, self.readout, name=self.name, reload=self._reload)
 
     def start_over(self) -> None:
@@ -175,10 +175,10 @@ class Encoder(nn.Module):
         self.load_state_dict(self._reload())
 
 
-def _tokenised_before(encoder: Encoder) -> dict[Example, TokenisedExample]:
-    """What encoders with this tokeniser and readout have tokenised here; the runs of a grid share it."""
-    tokeniser = hashlib.sha256(encoder.tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
-    return _TOKENISED.setdefault((tokeniser, type(encoder.readout).__qualname__, encoder.max_length), {})
+def _tokenized_before(encoder: Encoder) -> dict[Example, TokenizedExample]:
+    """What encoders with this tokenizer and readout have tokenized here; the runs of a grid share it."""
+    tokenizer = hashlib.sha256(encoder.tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
+    return _TOKENIZED.setdefault((tokenizer, type(encoder.readout).__qualname__, encoder.max_length), {})
 
 
 def _add_markers(

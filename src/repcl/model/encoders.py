@@ -34,7 +34,7 @@ class BundledEncoder:
     folder: str
     sha256: str
     description: str
-    licence: str
+    license: str
 
     def locate(self) -> Path:
         """The folder with the weights."""
@@ -59,7 +59,7 @@ ENCODERS: dict[str, BundledEncoder] = {
         folder="model",
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         description="all-MiniLM-L6-v2: 6 layers, hidden 384, 22.7M parameters, uncased English",
-        licence="Apache-2.0",
+        license="Apache-2.0",
     ),
 }
 
@@ -109,11 +109,11 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
     tokenizer, backbone = _load_pretrained(name, source)
     if not getattr(tokenizer, "is_fast", False) or tokenizer.mask_token_id is None:
         raise EncoderUnavailable(
-            f"Encoder {name!r} needs a fast tokeniser with a mask token; choose another."
+            f"Encoder {name!r} needs a fast tokenizer with a mask token; choose another."
         )
     if len(tokenizer) <= len(tokenizer.all_special_ids):
-        # What transformers gives when the tokeniser's files are missing: every word would be unknown.
-        raise EncoderUnavailable(f"Encoder {name!r} has no tokeniser: save it beside the weights.")
+        # What transformers gives when the tokenizer's files are missing: every word would be unknown.
+        raise EncoderUnavailable(f"Encoder {name!r} has no tokenizer: save it beside the weights.")
 
     def reload() -> dict[str, Tensor]:
         fresh = Encoder(_load_pretrained(name, source)[1], tokenizer, readout, name=name)
@@ -138,7 +138,7 @@ def _load_pretrained(name: str, source: str) -> tuple[PreTrainedTokenizerBase, P
 def _check_folder(folder: Path) -> None:
     if folder.is_dir() and not any(folder.glob("*.safetensors")):
         raise EncoderUnavailable(
-            f"Folder {str(folder)!r} holds no weights: expected config.json, a tokeniser and *.safetensors, "
+            f"Folder {str(folder)!r} holds no weights: expected config.json, a tokenizer and *.safetensors, "
             f"found {sorted(path.name for path in folder.iterdir())[:8]}."
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from repcl.data import Batch, Example, InputKind, Span, TokenisedExample
+from repcl.data import Batch, Example, InputKind, Span, TokenizedExample
 from repcl.errors import InvalidData
 
 if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
@@ -34,7 +34,7 @@ class Readout(ABC):
     width: ClassVar[int]
     """Size of the representation, in hidden sizes of the encoder."""
     markers: ClassVar[tuple[str, ...]] = ()
-    """Tokens that have to be added to the tokeniser."""
+    """Tokens that have to be added to the tokenizer."""
     depths: ClassVar[tuple[float, ...]] = (1.0,)
     """How deep in the encoder states are read, 0 for the embeddings and 1 for the last layer."""
     head_has_hidden_layer: ClassVar[bool] = True
@@ -42,12 +42,12 @@ class Readout(ABC):
 
     @abstractmethod
     def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
-        """Tokenise examples in one call, without the tokeniser's own special tokens."""
+        """Tokenize examples in one call, without the tokenizer's own special tokens."""
 
     def prepare(
         self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, *, max_length: int
-    ) -> tuple[list[TokenisedExample], int]:
-        """Tokenised examples of at most `max_length` tokens, and how many had to be shortened."""
+    ) -> tuple[list[TokenizedExample], int]:
+        """Tokenized examples of at most `max_length` tokens, and how many had to be shortened."""
         prefix, suffix = special_frame(tokenizer)
         room = max_length - len(prefix) - len(suffix)
         rows, shortened = [], 0
@@ -56,7 +56,7 @@ class Readout(ABC):
                 pieces, shortened = _shorten(pieces, room), shortened + 1
             ids = (*prefix, *pieces.ids, *suffix)
             spans = tuple((start + len(prefix), end + len(prefix)) for start, end in pieces.spans)
-            rows.append(TokenisedExample(ids, spans or ((0, len(ids)),)))
+            rows.append(TokenizedExample(ids, spans or ((0, len(ids)),)))
         return rows, shortened
 
     def pool(self, states: Tensor, batch: Batch) -> Tensor:
@@ -75,7 +75,7 @@ class SentenceReadout(Readout):
 
     def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
         """The tokens of each text; truncation keeps its beginning."""
-        for ids, _ in _tokenise([example.text for example in examples], tokenizer):
+        for ids, _ in _tokenize([example.text for example in examples], tokenizer):
             yield Pieces(ids, spans=[], must_keep=[(0, 1)])
 
 
@@ -92,7 +92,7 @@ class RelationReadout(Readout):
             for example, places in zip(examples, cuts, strict=True)
             for start, end in _between(places, len(example.text))
         ]
-        tokens = iter(_tokenise(segments, tokenizer))
+        tokens = iter(_tokenize(segments, tokenizer))
         marker_ids = {marker: tokenizer.get_vocab()[marker] for marker in MARKERS}
         for places in cuts:
             ids, found = list(next(tokens)[0]), {}
@@ -126,8 +126,8 @@ def marked_pieces(
     examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, marks: Sequence[str]
 ) -> Iterator[Pieces]:
     """Tokens of each text, with the spans of those that touch its marked stretches (`head`, ...)."""
-    tokenised = _tokenise([example.text for example in examples], tokenizer)
-    for example, (ids, offsets) in zip(examples, tokenised, strict=True):
+    tokenized = _tokenize([example.text for example in examples], tokenizer)
+    for example, (ids, offsets) in zip(examples, tokenized, strict=True):
         spans = []
         for name in marks:
             mark = _marked(example, name, getattr(example, name))
@@ -136,7 +136,7 @@ def marked_pieces(
             ]
             if not touching:
                 raise InvalidData(
-                    f"The tokeniser drops the {name} {example.text[mark.start : mark.end]!r} of "
+                    f"The tokenizer drops the {name} {example.text[mark.start : mark.end]!r} of "
                     f"{example.text!r}; mark a word it knows."
                 )
             spans.append((touching[0], touching[-1] + 1))
@@ -144,7 +144,7 @@ def marked_pieces(
         yield Pieces(ids, spans, must_keep=[*first_tokens, *spans])
 
 
-def _tokenise(
+def _tokenize(
     texts: Sequence[str], tokenizer: PreTrainedTokenizerBase
 ) -> list[tuple[list[int], list[tuple[int, int]]]]:
     """Token ids and character offsets of each text; tokens written out in a text stay plain text."""
@@ -163,7 +163,7 @@ def _tokenise(
 
 
 def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The special tokens that the tokeniser puts before and after a text."""
+    """The special tokens that the tokenizer puts before and after a text."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     framed = tokenizer("a")["input_ids"]
     before = framed.index(bare[0])

@@ -26,7 +26,7 @@ def ridge_weights(gram: Tensor, targets: Tensor, ridge: float) -> Tensor:
 
 
 def choose_ridge(gram: Tensor, targets: Tensor, examples: float) -> float:
-    """The ridge that generalised cross-validation prefers (Golub et al., 1979).
+    """The ridge that generalized cross-validation prefers (Golub et al., 1979).
 
     It needs G, Q and the number of examples only, so it does not depend on their order. The spectrum of a
     large G would cost seconds; random features are exchangeable, so that of the first 500 stands for it. Its

@@ -1,4 +1,4 @@
-"""The optimisation loop and what belongs to it."""
+"""The optimization loop and what belongs to it."""
 
 from repcl.training.adversarial import adversarial_losses, ascend
 from repcl.training.observer import Observer

@@ -25,7 +25,7 @@ def adversarial_losses(
 
     Args:
         loss_at: the loss with a perturbation (batch, length, hidden) added to the word embeddings.
-        start: zeros of the perturbation's shape; padding is recognised by its zero gradient.
+        start: zeros of the perturbation's shape; padding is recognized by its zero gradient.
         steps: K.
         step_size: α, the length of one ascent step of a sentence.
         radius: ε, the largest norm of a sentence's perturbation; 0 for no limit.
@@ -46,7 +46,7 @@ def adversarial_losses(
 
 @torch.no_grad()
 def ascend(perturbation: Tensor, gradient: Tensor, *, step_size: float, radius: float) -> Tensor:
-    """One normalised step uphill for each sentence, then back onto the ball of the radius."""
+    """One normalized step uphill for each sentence, then back onto the ball of the radius."""
     moved = perturbation + step_size * gradient / _sentence_norm(gradient)
     if radius <= 0:
         return moved

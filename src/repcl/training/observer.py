@@ -13,7 +13,7 @@ class Observer:
         """A stage of `epochs × steps_per_epoch` steps begins."""
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:
-        """An optimisation step was made; `terms` are the weighted, detached losses of the step."""
+        """An optimization step was made; `terms` are the weighted, detached losses of the step."""
 
     def stage_ends(self, name: str) -> None:
         """The stage is over."""

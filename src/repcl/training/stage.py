@@ -1,4 +1,4 @@
-"""`run_stage`: the only optimisation loop of the project."""
+"""`run_stage`: the only optimization loop of the project."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
@@ -8,7 +8,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from repcl.model import average_gradients
 from repcl.training.observer import Observer
-from repcl.training.optimiser import build_optimiser, build_warmup
+from repcl.training.optimizer import build_optimizer, build_warmup
 from repcl.training.settings import StageSettings
 
 LossTerms = Mapping[str, Tensor]
@@ -52,7 +52,7 @@ def run_stage(
     """Train a learner for some epochs.
 
     `losses(batch)` returns named, already weighted terms, or yields several groups of them: backward runs
-    on each group before the next is asked for, and one optimiser step follows the last.
+    on each group before the next is asked for, and one optimizer step follows the last.
 
     Args:
         learner: the method.
@@ -63,9 +63,9 @@ def run_stage(
         also_train: parts that live for this stage only.
     """
     others = [part for _, part in learner.named_children() if part is not learner.encoder]
-    optimiser = build_optimiser(learner.encoder, [*others, *also_train], settings)
-    warmup = build_warmup(optimiser, settings.warmup_epochs * len(batches))
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    optimizer = build_optimizer(learner.encoder, [*others, *also_train], settings)
+    warmup = build_warmup(optimizer, settings.warmup_epochs * len(batches))
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     learner.train()
     learner.observer.stage_begins(name, epochs=settings.epochs, steps_per_epoch=len(batches))
     for _ in range(settings.epochs):
@@ -73,9 +73,9 @@ def run_stage(
             terms = _backward(losses(batch))
             average_gradients(parameters)
             clip_grad_norm_(parameters, settings.clip_norm)
-            optimiser.step()
+            optimizer.step()
             warmup.step()
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             learner.observer.step_ends(terms)
     learner.train(False)
     learner.observer.stage_ends(name)

@@ -18,7 +18,7 @@ MARKS = 8  # markers on a line
 GRID: Any = {"color": "#dddddd", "linewidth": 0.6}
 
 ByRow = Mapping[str, Sequence[Representations]]
-"""The analysed rounds of each row."""
+"""The analyzed rounds of each row."""
 
 
 def run_drawings(row: str, analysis: RunAnalysis, prefix: str = "analysis") -> list[Drawing]:

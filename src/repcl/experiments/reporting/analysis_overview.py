@@ -37,7 +37,7 @@ def _name(result: Result) -> str:
 
 def _overview(result: Result, known: Representations | None) -> Row:
     accuracy = None if result.final_accuracy is None else 100 * result.final_accuracy
-    start = [word(_name(result)), count(result.seed), number(accuracy)]
+    start = [word(_name(result)), count(result.round), number(accuracy)]
     if known is None:
         return [*start, *[missing()] * (len(QUANTITIES) + len(SHOTS) + 2)]
     return [

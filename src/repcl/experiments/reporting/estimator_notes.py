@@ -6,7 +6,7 @@ from dataclasses import fields
 from repcl.analysis.estimator_settings import EstimatorSettings
 
 BySettings = Mapping[str, Sequence[EstimatorSettings]]
-"""The settings that the analysed rounds of each row were estimated with."""
+"""The settings that the analyzed rounds of each row were estimated with."""
 
 
 def estimator_notes(rows: BySettings) -> list[str]:

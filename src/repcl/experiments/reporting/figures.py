@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns
 from repcl.experiments.reporting.table import file_name
 
-# Okabe and Ito's colours without yellow, which is too light for lines: people who cannot tell red from green
+# Okabe and Ito's colors without yellow, which is too light for lines: people who cannot tell red from green
 # can tell these apart; markers and dashes serve those who print in black and white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
@@ -172,8 +172,8 @@ def _mean_matrix(method: MethodRuns) -> NDArray[np.float64]:
 def _write_numbers(axes: Any, matrix: NDArray[np.float64]) -> None:
     for (after, on), value in np.ndenumerate(matrix):
         if not np.isnan(value):
-            colour = "black" if value > 50 else "white"
-            axes.text(on, after, f"{value:.0f}", ha="center", va="center", fontsize=7.5, color=colour)
+            color = "black" if value > 50 else "white"
+            axes.text(on, after, f"{value:.0f}", ha="center", va="center", fontsize=7.5, color=color)
 
 
 def _widest(points: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from repcl.analysis.mutual_information import MutualInformation
-from repcl.evaluation import Summary, summarise
+from repcl.evaluation import Summary, summarize
 from repcl.experiments.reporting.estimator_notes import caution_notes
 from repcl.experiments.reporting.runs import BenchmarkRuns
 from repcl.experiments.reporting.scores import mark_notes, mixed_notes
@@ -27,8 +27,8 @@ def information_cells(
     found = [quantity(one) for one in known]
     values = [one.value for one in found if one.value is not None]
     second = [one.info_nce for one in found if one.info_nce is not None]
-    cells = [nats_cell(summarise(values) if values else None)]
-    cells.append(number(summarise(second).mean if second else None, 2))
+    cells = [nats_cell(summarize(values) if values else None)]
+    cells.append(number(summarize(second).mean if second else None, 2))
     return [*cells, number(published, 2)] if has_paper else cells
 
 
@@ -62,12 +62,12 @@ def information_notes(
     absent = [name for name in rows if runs.find(name) and not known_rounds(runs, name)]
     if absent:
         notes.append(
-            f"Not analysed: {', '.join(absent)}; `repcl analyze` does it for runs that kept representations."
+            f"Not analyzed: {', '.join(absent)}; `repcl analyze` does it for runs that kept representations."
         )
-    settings = {name: [one.settings for one in analysed_rounds(runs, name)] for name in rows}
-    rounds = {name: len(analysed) for name, analysed in settings.items() if analysed}
+    settings = {name: [one.settings for one in analyzed_rounds(runs, name)] for name in rows}
+    rounds = {name: len(analyzed) for name, analyzed in settings.items() if analyzed}
     if len(set(rounds.values())) > 1:
-        notes.append(f"Rounds analysed: {', '.join(f'{name} {number}' for name, number in rounds.items())}.")
+        notes.append(f"Rounds analyzed: {', '.join(f'{name} {number}' for name, number in rounds.items())}.")
     methods = [method for name in rows if (method := runs.find(name))]
     return [*notes, *caution_notes(settings), *mixed_notes(methods), *mark_notes(methods)]
 
@@ -103,7 +103,7 @@ def _means(
     known = {
         name: [value for one in rounds if (value := bound(one)) is not None] for name, rounds in found.items()
     }
-    return {name: summarise(values).mean for name, values in known.items() if values}
+    return {name: summarize(values).mean for name, values in known.items() if values}
 
 
 def _falling(values: Mapping[str, float]) -> str:
@@ -113,8 +113,8 @@ def _falling(values: Mapping[str, float]) -> str:
     return ranked[0] + "".join(f" {sign} {name}" for sign, name in zip(signs, ranked[1:], strict=True))
 
 
-def analysed_rounds(runs: BenchmarkRuns, name: str) -> list[RunAnalysis]:
-    """The rounds of a row whose representations were analysed."""
+def analyzed_rounds(runs: BenchmarkRuns, name: str) -> list[RunAnalysis]:
+    """The rounds of a row whose representations were analyzed."""
     method = runs.find(name)
     analyses = [run.analysis for run in method.runs] if method is not None else []
     return [one for one in analyses if one is not None and one.representations is not None]
@@ -122,11 +122,11 @@ def analysed_rounds(runs: BenchmarkRuns, name: str) -> list[RunAnalysis]:
 
 def known_rounds(runs: BenchmarkRuns, name: str) -> list[Representations]:
     """What is known about the representations of a row, round by round."""
-    return [one.representations for one in analysed_rounds(runs, name) if one.representations is not None]
+    return [one.representations for one in analyzed_rounds(runs, name) if one.representations is not None]
 
 
-def analysed_rows(runs: BenchmarkRuns) -> list[str]:
-    """The rows with at least one analysed round."""
+def analyzed_rows(runs: BenchmarkRuns) -> list[str]:
+    """The rows with at least one analyzed round."""
     return [method.name for method in runs.methods if known_rounds(runs, method.name)]
 
 

@@ -6,7 +6,7 @@ from repcl.experiments.reporting.analysis_figures import draw_fitting, draw_prob
 from repcl.experiments.reporting.information_cells import (
     about_inputs,
     about_same_class,
-    analysed_rounds,
+    analyzed_rounds,
     known_rounds,
 )
 from repcl.experiments.reporting.runs import BenchmarkRuns
@@ -34,7 +34,7 @@ def representation_figures(benchmarks: Sequence[BenchmarkRuns], rows: Sequence[s
 def _representation_parts(runs: BenchmarkRuns, rows: Sequence[str]) -> list[Part]:
     """Fitting curves of both estimates and the spectra of the first task."""
     known = {name: found for name in rows if (found := known_rounds(runs, name))}
-    is_held_out = any(one.settings.is_held_out for name in known for one in analysed_rounds(runs, name))
+    is_held_out = any(one.settings.is_held_out for name in known for one in analyzed_rounds(runs, name))
     parts: list[Part] = []
     for file, title, quantity in (
         ("same-class", "I(Z1;Z1+)", about_same_class),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from repcl.evaluation import summarise
+from repcl.evaluation import summarize
 from repcl.experiments.paper import Paper
 from repcl.experiments.reporting.information_cells import (
     about_classes,
@@ -79,7 +79,7 @@ def first_task_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> 
                 count(len(known)),
                 *information_cells(known, about_inputs, of_inputs.get(name), has_paper=bool(of_inputs)),
                 *information_cells(known, about_same_class, of_pairs.get(name), has_paper=bool(of_pairs)),
-                spread_cell(summarise(ranks) if ranks else None, 1),
+                spread_cell(summarize(ranks) if ranks else None, 1),
             ]
         )
     notes = information_notes(runs, rows, {"I(X1;Z1)": about_inputs, "I(Z1;Z1+)": about_same_class})
@@ -109,7 +109,7 @@ def _bias_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Table
                 word(name),
                 *information_cells(known, about_inputs, published[0], has_paper=bool(printed)),
                 *information_cells(known, about_classes, published[1], has_paper=bool(printed)),
-                nats_cell(summarise(fano) if fano else None),
+                nats_cell(summarize(fano) if fano else None),
                 accuracy_cell(runs.find(name)),
             ]
         )
@@ -142,7 +142,7 @@ def _representation_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper
                 *information_cells(known, about_same_class, published[1], has_paper=has_paper),
                 accuracy_cell(runs.find(name)),
                 *([number(published[2])] if has_paper else []),
-                spread_cell(summarise(ranks) if ranks else None, 1),
+                spread_cell(summarize(ranks) if ranks else None, 1),
             ]
         )
     title = f"{runs.name}: information in the representations of the first task, and final accuracy"

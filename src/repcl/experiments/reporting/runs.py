@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from repcl.evaluation import Summary, TestedExample, read_predictions, summarise
+from repcl.evaluation import Summary, TestedExample, read_predictions, summarize
 from repcl.experiments.paper import MAIN_BENCHMARKS, load_paper
 from repcl.experiments.result import RESULT, Result, read_result
 from repcl.experiments.run_analysis import RunAnalysis, read_analysis
@@ -47,13 +47,13 @@ class MethodRuns:
 
     def percents(self, metric: Metric) -> dict[int, float]:
         """A metric by round, in percent, for the rounds that have it."""
-        values = {result.seed: metric(result) for result in self.results}
-        return {seed: 100 * value for seed, value in values.items() if value is not None}
+        values = {result.round: metric(result) for result in self.results}
+        return {round: 100 * value for round, value in values.items() if value is not None}
 
     def summary(self, metric: Metric) -> Summary | None:
         """A metric over rounds, in percent."""
         values = self.percents(metric)
-        return summarise(list(values.values())) if values else None
+        return summarize(list(values.values())) if values else None
 
     def accuracies_after_task(self) -> list[Summary | None]:
         """The accuracy over all classes seen so far, after each task."""
@@ -85,13 +85,13 @@ class MethodRuns:
 
     def comparable_percents(self, other: "MethodRuns", metric: Metric) -> dict[int, float]:
         """A metric by round, for the rounds in which the other method learned the same classes alike."""
-        theirs = {result.seed: result for result in other.results}
+        theirs = {result.round: result for result in other.results}
         alike = {
-            result.seed
+            result.round
             for result in self.results
-            if result.seed in theirs and _is_comparable(result, theirs[result.seed])
+            if result.round in theirs and _is_comparable(result, theirs[result.round])
         }
-        return {seed: value for seed, value in self.percents(metric).items() if seed in alike}
+        return {round: value for round, value in self.percents(metric).items() if round in alike}
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class BenchmarkRuns:
 
 def load_runs(folder: Path) -> list[BenchmarkRuns]:
     """Read all results below a folder; benchmarks and methods stand in the paper's order."""
-    runs = sorted(_read(folder), key=lambda run: (_rank(run.result), _place(run.result), run.result.seed))
+    runs = sorted(_read(folder), key=lambda run: (_rank(run.result), _place(run.result), run.result.round))
     return [
         BenchmarkRuns(
             benchmark,
@@ -138,7 +138,7 @@ def row_names(benchmarks: Sequence[BenchmarkRuns]) -> list[str]:
 
 
 def _read(folder: Path) -> Iterator[Run]:
-    for path in folder.glob(f"*/*/seed-*/{RESULT}"):
+    for path in folder.glob(f"*/*/round-*/{RESULT}"):
         result = read_result(path)
         predictions = path.parent / Path(result.predictions).name
         stored = predictions if predictions.is_file() else None

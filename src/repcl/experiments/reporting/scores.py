@@ -128,10 +128,10 @@ def mixed_notes(methods: Sequence[MethodRuns]) -> list[str]:
 
 def rounds_notes(methods: Sequence[MethodRuns]) -> list[str]:
     """Which rounds each row is a mean of, where these are not the same for all."""
-    rounds = {method.name: tuple(result.seed for result in method.results) for method in methods}
+    rounds = {method.name: tuple(result.round for result in method.results) for method in methods}
     if len(set(rounds.values())) < 2:
         return []
-    listed = "; ".join(f"{name} {', '.join(map(str, seeds))}" for name, seeds in rounds.items())
+    listed = "; ".join(f"{name} {', '.join(map(str, rounds))}" for name, rounds in rounds.items())
     return [f"Rounds: {listed}. Means over other rounds are means over other class orders and splits."]
 
 

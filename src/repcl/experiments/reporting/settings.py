@@ -37,7 +37,7 @@ def origin_table(runs: BenchmarkRuns) -> Table:
             word(method.name),
             word(_listed(result.encoder for result in method.results)),
             word(_listed(result.preset for result in method.results)),
-            word(_listed(str(result.seed) for result in method.results)),
+            word(_listed(str(result.round) for result in method.results)),
             count(method.tasks),
             count(method.results[0].data.classes),
             count(method.results[0].data.train),

@@ -97,13 +97,13 @@ def _reference_notes(reference: MethodRuns, wanted: str | None) -> list[str]:
 
 def _left_out(reference: MethodRuns, others: Sequence[MethodRuns]) -> list[str]:
     """Rounds of one number that are not the same round."""
-    seeds = set(reference.percents(final_accuracy))
-    rounds = {
-        method.name: len(seeds & set(method.percents(final_accuracy)))
+    own = set(reference.percents(final_accuracy))
+    left_out = {
+        method.name: len(own & set(method.percents(final_accuracy)))
         - len(method.comparable_percents(reference, final_accuracy))
         for method in others
     }
-    named = ", ".join(f"{number} of {name}" for name, number in rounds.items() if number)
+    named = ", ".join(f"{number} of {name}" for name, number in left_out.items() if number)
     return [f"Rounds left out for other data, classes, tasks or encoder: {named}."] if named else []
 
 

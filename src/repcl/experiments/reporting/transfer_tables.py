@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from repcl.analysis.transfer import SHOTS
-from repcl.evaluation import summarise
+from repcl.evaluation import summarize
 from repcl.experiments.reporting.information_cells import known_rounds, spread_cell
 from repcl.experiments.reporting.runs import BenchmarkRuns
 from repcl.experiments.reporting.scores import mixed_notes
@@ -15,7 +15,7 @@ Question = Callable[[Representations], float | None]
 
 
 def transfer_tables(recipe: str, runs: BenchmarkRuns, rows: Sequence[str]) -> list[Table]:
-    """Means over rounds of every row that was analysed; no table without any."""
+    """Means over rounds of every row that was analyzed; no table without any."""
     # a method that is trained only at the end has nothing between tasks
     known = {
         name: found for name in rows if (found := [one for one in known_rounds(runs, name) if one.movements])
@@ -55,7 +55,7 @@ def _questions() -> dict[str, tuple[Question, int]]:
 
 def _cell(rounds: Sequence[Representations], question: Question, digits: int) -> Cell:
     values = [value for one in rounds if (value := question(one)) is not None]
-    return spread_cell(summarise(values) if values else None, digits)
+    return spread_cell(summarize(values) if values else None, digits)
 
 
 def _forward(shots: int) -> Question:
