@@ -2,7 +2,7 @@
 
     python benchmarks/compare_runs.py runs/before runs/after
 
-For changes that must not change numbers. Runs are paired by BENCHMARK/METHOD/ROUND. A difference is exit code 1.
+For changes that must not change numbers. Runs are paired by benchmark, method and round.
 """
 
 import argparse

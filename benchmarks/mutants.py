@@ -3,7 +3,7 @@
     make mutants          (python benchmarks/mutants.py; stop it at any time, the same command resumes)
 
 mutmut makes the mutants and runs, for each, only the tests that reach it ([tool.mutmut] in pyproject.toml).
-Every mutant of the modules in WHOLE is tried, and SAMPLE of the other methods, drawn with a fixed seed. Survivors
+Every mutant of the modules in WHOLE is tried, and of the other methods a sample with a fixed seed. Mutants
 that change nothing are listed in equivalent_mutants.toml with the reason; of the rest 90 % have to be killed.
 """
 
@@ -114,8 +114,9 @@ def main() -> None:
     rest = len(tried) - (len(alive) - len(unexplained))
     share = 1 - len(unexplained) / rest if rest else 0.0
     print(
-        f"\n{len(names)} mutants, {len(tried)} tried, {len(tried) - len(alive)} killed, {len(unexplained)} alive, "
-        f"{len(alive) - len(unexplained)} equivalent: {share:.1%} of those that could be noticed were killed."
+        f"\n{len(names)} mutants, {len(tried)} tried, {len(tried) - len(alive)} killed, "
+        f"{len(alive) - len(unexplained)} equivalent, {len(unexplained)} not noticed: "
+        f"{share:.1%} of those that could be noticed were."
     )
     sys.exit(int(share < BAR or len(tried) < len(names)))
 
