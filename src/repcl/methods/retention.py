@@ -1,5 +1,6 @@
 """The pull towards the untouched encoder: what was general before the first task should stay so."""
 
+import copy
 from collections.abc import Callable, Sequence
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from repcl.data import Batch, Example
 from repcl.losses import squared_distance
 from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
 from repcl.methods.settings import MethodSettings
-from repcl.model import frozen_copy
+from repcl.model import Encoder
 
 
 class RetentionSettings(MethodSettings):
@@ -40,3 +41,8 @@ def retention(
         return weight * squared_distance(representation, target)
 
     return loss
+
+
+def frozen_copy(encoder: Encoder) -> Encoder:
+    """A copy in evaluation mode whose parameters take no gradient."""
+    return copy.deepcopy(encoder).requires_grad_(False).eval()
