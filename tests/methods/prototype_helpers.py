@@ -23,7 +23,9 @@ def make(
     encoder = tiny_encoder(kind)
     with seeded(7, 0, encoder.device):
         checked = chosen.Settings(**settings)
-        return chosen(encoder, checked, seed=7, expected_classes=expected_classes).eval()
+        return chosen.for_settings(checked)(
+            encoder, checked, seed=7, expected_classes=expected_classes
+        ).eval()
 
 
 def matrix(*rows: Sequence[float], width: int = 0) -> Tensor:

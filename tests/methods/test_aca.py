@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from repcl.data import Example, Span, Task, TokenizedExample
-from repcl.data.relations import RelationMixer
-from repcl.methods.aca import ACA
+from repcl.methods.aca import ACA, RelationMixer
 from repcl.methods.emar import EMAR
 from repcl.methods.rp_cre import RPCRE
 from repcl.model import GrowingLinear

@@ -12,7 +12,7 @@ from repcl.memory import class_means
 from repcl.methods.base import Method
 from repcl.methods.settings import ClassifierSettings, ReplaySettings
 from repcl.model import ClassifierHead, Merge, mean_row
-from repcl.training import LossTerms, ParameterGroup, Stage, StageSettings, run_stage
+from repcl.training import LossTerms, ParameterGroup, Stage, run_stage
 
 Losses = Callable[[Batch], LossTerms | Iterable[LossTerms]]
 
@@ -85,6 +85,7 @@ class PrototypeMethod(Method):
         epochs: int,
         *,
         also_train: Sequence[nn.Module] = (),
+        also_groups: Sequence[ParameterGroup] = (),
     ) -> None:
         """A stage in which only the linear classifier, with `also_train`, has the head's learning rate.
 
@@ -94,28 +95,19 @@ class PrototypeMethod(Method):
             losses: from a batch to loss terms.
             epochs: passes over the batches.
             also_train: parts that belong to the classifier for this stage only.
+            also_groups: parts that learn at a rate of their own.
         """
         settings = self.settings.stage(epochs)
-        groups = self.groups(settings, also_train=also_train)
-        run_stage(self, stage, batches, losses, settings, groups=groups)
-
-    def groups(
-        self, settings: StageSettings, *, also_train: Sequence[nn.Module] = ()
-    ) -> list[ParameterGroup]:
-        """The encoder with the head's hidden layer, which learns as slowly, and the linear classifier."""
-        return [
-            ParameterGroup(
-                (self.encoder, self.head.hidden),
-                settings.learning_rate,
-                is_clipped_alone=self.clips_apart,
-                decays_only_matrices=True,
-            ),
-            ParameterGroup(
-                (self.head.output, *also_train),
-                settings.head_learning_rate,
-                is_clipped_alone=self.clips_apart,
-            ),
-        ]
+        encoder = ParameterGroup(
+            (self.encoder, self.head.hidden),
+            settings.learning_rate,
+            is_clipped_alone=self.clips_apart,
+            decays_only_matrices=True,
+        )
+        classifier = ParameterGroup(
+            (self.head.output, *also_train), settings.head_learning_rate, is_clipped_alone=self.clips_apart
+        )
+        run_stage(self, stage, batches, losses, settings, groups=[encoder, classifier, *also_groups])
 
 
 def class_prototypes(method: Method, task: Task, *, before: Tensor) -> Tensor:

@@ -2,15 +2,17 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from repcl.data import Batch, Example
 from repcl.losses import squared_distance
 from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
 from repcl.methods.settings import MethodSettings
-from repcl.model import Encoder
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
 class RetentionSettings(MethodSettings):
@@ -43,6 +45,6 @@ def retention(
     return loss
 
 
-def frozen_copy(encoder: Encoder) -> Encoder:
+def frozen_copy(module: Module) -> Module:
     """A copy in evaluation mode whose parameters take no gradient."""
-    return copy.deepcopy(encoder).requires_grad_(False).eval()
+    return copy.deepcopy(module).requires_grad_(False).eval()

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy, gelu
 from repcl.data import Batch, Task
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
 from repcl.methods.search import Dimension, Range
-from repcl.training import LossTerms, ParameterGroup, Stage, run_stage
+from repcl.training import LossTerms, ParameterGroup, Stage
 
 
 class RPCRESettings(PrototypeSettings):
@@ -106,7 +106,6 @@ class RPCRE(PrototypeMethod):
         """Cross-entropy of refined features on the memory; the prototypes stay as they are."""
         # As in the authors' code the order of the batches is drawn once and the same in every epoch.
         batches = list(self.batches(list(self.memory), self.settings.batch_size))
-        settings = self.settings.stage(self.replay_epochs)
         network = ParameterGroup(
             (self.network,),
             self.settings.network_learning_rate,
@@ -117,7 +116,7 @@ class RPCRE(PrototypeMethod):
         def losses(batch: Batch) -> LossTerms:
             return {"ce": cross_entropy(self.refined_scores(batch, prototypes), batch.labels)}
 
-        run_stage(self, Stage.REPLAY, batches, losses, settings, groups=[*self.groups(settings), network])
+        self.run(Stage.REPLAY, batches, losses, self.replay_epochs, also_groups=[network])
 
     def refined_scores(self, batch: Batch, prototypes: Tensor) -> Tensor:
         """Scores of all classes the head has, from features that have seen the prototypes."""

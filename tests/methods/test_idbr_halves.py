@@ -3,7 +3,7 @@ import torch
 
 from repcl.data import Batch, TokenizedExample
 from repcl.data.batches import collate
-from repcl.data.halves import Frame, in_two_parts, middle_cut, random_cut
+from repcl.methods.idbr.halves import Frame, in_two_parts, middle_cut, random_cut
 
 CLS, SEP, PAD = 101, 102, 0
 FRAME = Frame(before=1, after=1, separator=SEP, pad=PAD, longest=512)
