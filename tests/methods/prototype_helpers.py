@@ -103,4 +103,4 @@ def count_updates(method: Method, tasks: Sequence[Task], monkeypatch: pytest.Mon
 
 def fewrel_sized() -> list[Task]:
     """Ten tasks of eight classes with 420 training examples each."""
-    return [relation_task(*(f"{task}-{place}" for place in range(8)), each=420) for task in range(10)]
+    return [relation_task(*(f"{task}-{index}" for index in range(8)), each=420) for task in range(10)]

@@ -57,7 +57,7 @@ def test_labels_and_positions_stay() -> None:
 @pytest.mark.parametrize("tokens", [1, 2, 3, 5, 8])
 def test_every_token_can_be_read_at_its_new_place(tokens: int, is_swapped: bool) -> None:
     text = range(10, 10 + tokens)
-    one_by_one = tuple((place, place + 1) for place in range(1, tokens + 1))
+    one_by_one = tuple((index, index + 1) for index in range(1, tokens + 1))
     for cut in range(1, max(tokens, 2)):
         parted, _ = in_two_parts(batch_of(row(*text, spans=one_by_one)), [cut], FRAME, is_swapped=is_swapped)
         ids = parted.ids[0].tolist()

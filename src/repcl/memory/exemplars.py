@@ -13,7 +13,7 @@ class ExemplarMemory:
 
     Args:
         per_class: how many examples of a class may be kept.
-        total: how many may be kept in all; divided evenly among the classes, whatever their number.
+        total: how many may be kept in total; divided evenly among the classes, whatever their number.
     """
 
     def __init__(self, per_class: int, total: int | None = None) -> None:

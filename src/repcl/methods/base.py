@@ -152,17 +152,6 @@ class Method(RowOwner, ABC):
         """The parts, this method among them, that say what the rows of their tensors belong to."""
         return [part for part in self.modules() if isinstance(part, RowOwner)]
 
-    def _check_rows_of_classes(self) -> None:
-        """Refuse to merge or remove classes where something kept of them cannot be taken apart."""
-        for path, part in self.named_modules():
-            declared = part.class_rows if isinstance(part, RowOwner) else {}
-            for name, _ in part.named_buffers(path, recurse=False):
-                if not name.startswith("encoder.") and name.rpartition(".")[2] not in declared:
-                    raise InvalidSetting(
-                        f"{type(self).__name__} keeps {name!r}, of which no row belongs to one class, so "
-                        "classes cannot be merged or removed: teach a new classifier instead."
-                    )
-
     def batches(self, examples: Sequence[Example], batch_size: int) -> Batches:
         """Shuffled training batches of examples; each iteration is one epoch."""
         return self._batches(examples, batch_size, self.generator)
@@ -223,6 +212,17 @@ class Method(RowOwner, ABC):
             device=self.encoder.device,
             generator=generator,
         )
+
+    def _check_rows_of_classes(self) -> None:
+        """Refuse to merge or remove classes where something kept of them cannot be taken apart."""
+        for path, part in self.named_modules():
+            declared = part.class_rows if isinstance(part, RowOwner) else {}
+            for name, _ in part.named_buffers(path, recurse=False):
+                if not name.startswith("encoder.") and name.rpartition(".")[2] not in declared:
+                    raise InvalidSetting(
+                        f"{type(self).__name__} keeps {name!r}, of which no row belongs to one class, so "
+                        "classes cannot be merged or removed: teach a new classifier instead."
+                    )
 
 
 @contextmanager

@@ -106,6 +106,7 @@ class RPCRE(PrototypeMethod):
         """Cross-entropy of refined features on the memory; the prototypes stay as they are."""
         # As in the authors' code the order of the batches is drawn once and the same in every epoch.
         batches = list(self.batches(list(self.memory), self.settings.batch_size))
+        # the network learns faster than the encoder and more slowly than the classifier
         network = ParameterGroup(
             (self.network,),
             self.settings.network_learning_rate,
