@@ -130,14 +130,14 @@ class Method(RowOwner, ABC):
         return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
 
     def check_loaded(self) -> None:
-        """Raise `InvalidData` where values that were loaded contradict each other; shapes are right."""
+        """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
 
     def forget_class(self, name: str) -> None:
         """Drop a class and all that is held of it; weights that its texts helped to train stay."""
         self.regroup_classes({other: [other] for other in self.classes if other != name})
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
-        """Keep only these classes, each made of one or several old ones, which stand in the old order."""
+        """Keep only these classes, in this order, each made of one or several old ones."""
         indices = [[self.classes.index(name) for name in names] for names in groups.values()]
         if indices != [[index] for index in range(len(self.classes))]:
             self._check_rows_of_classes()

@@ -41,7 +41,7 @@ class KeptRows(RowOwner):
         return self.rows[self.labels == label]
 
     def find(self, row: Tensor, label: int, *, but_not: Sequence[int] = (), tolerance: int = 2) -> int | None:
-        """The number of the nearest row of a class, unless it differs by more than rounding."""
+        """The index of the nearest row of a class; None if it differs by more than rounding."""
         is_candidate = self.labels == label
         is_candidate[list(but_not)] = False
         candidates = is_candidate.nonzero()[:, 0]
@@ -51,10 +51,10 @@ class KeptRows(RowOwner):
         nearest = int(distances.argmin())
         return int(candidates[nearest]) if distances[nearest] <= tolerance else None
 
-    def remove(self, numbers: Sequence[int]) -> None:
-        """Forget rows by their numbers."""
+    def remove(self, indices: Sequence[int]) -> None:
+        """Forget rows by their indices."""
         is_left = torch.ones(len(self.rows), dtype=torch.bool)
-        is_left[list(numbers)] = False
+        is_left[list(indices)] = False
         self.rows, self.labels = self.rows[is_left], self.labels[is_left]
 
     def regroup_rows(self, groups: Sequence[Sequence[int]], classes: int) -> None:

@@ -42,7 +42,7 @@ class LDA(FrozenMethod):
         return weights, -0.5 * (means.T * weights).sum(dim=0)
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
-        """Log-likelihoods up to what all classes share."""
+        """Log-likelihoods, without the terms that are equal for all classes."""
         weights, offsets = solution
         return rows.double() / REPRESENTATION_STEPS @ weights + offsets
 

@@ -16,7 +16,7 @@ Features = Callable[[Tensor, int], Tensor]
 
 
 class Ledger(nn.Module):
-    """Books examples in and out, exactly.
+    """Adds examples and takes them away again, without rounding.
 
     Args:
         size: of a representation.
@@ -31,7 +31,7 @@ class Ledger(nn.Module):
         self.keeps_rows = keeps_rows
 
     def parts(self) -> list[ClassSums]:
-        """The sums, as what they are."""
+        """All sums."""
         return [part for part in self.sums if isinstance(part, ClassSums)]
 
     def moments(self) -> list[Moments]:
@@ -50,7 +50,7 @@ class Ledger(nn.Module):
             part.grow_to(classes)
 
     def book_in(self, rows: Tensor, labels: Tensor, features: Features) -> None:
-        """Count examples."""
+        """Add examples."""
         self._count(rows, labels, features, sign=1)
         if self.keeps_rows:
             self.kept.add(rows, labels)
@@ -58,14 +58,14 @@ class Ledger(nn.Module):
     def book_out(self, rows: Tensor, labels: Tensor, features: Features) -> None:
         """Take away examples that were counted; among kept rows, those that differ by rounding at most."""
         if self.keeps_rows:
-            numbers: list[int] = []
+            indices: list[int] = []
             for row, label in zip(rows, labels.tolist(), strict=True):
-                found = self.kept.find(row, label, but_not=numbers)
+                found = self.kept.find(row, label, but_not=indices)
                 if found is None:
                     raise InvalidData("A text is to be forgotten that was never learned with that label.")
-                numbers.append(found)
-            rows = self.kept.rows[numbers]
-            self.kept.remove(numbers)
+                indices.append(found)
+            rows = self.kept.rows[indices]
+            self.kept.remove(indices)
         self._count(rows, labels, features, sign=-1)
 
     def regroup(self, groups: Sequence[Sequence[int]], classes: int, features: Features) -> None:
