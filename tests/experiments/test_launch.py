@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from repcl.errors import InvalidSetting
 from repcl.experiments.launch import check_number, runs_at_a_time, wanted_chunks, wanted_precision
-from repcl.model import Processes, best_device, working_as
+from repcl.model import Processes, best_device
+from repcl.model.processes import working_as
 from tests.conftest import tiny_encoder, toy_example
 
 
@@ -65,11 +65,6 @@ def test_launched_processes_make_one_run_at_a_time():
             runs_at_a_time(None, "xpu")
 
 
-def test_a_launched_process_computes_where_accelerate_placed_it():
-    with working_as(Processes(device=torch.device("cuda:3"))):
-        assert best_device() == torch.device("cuda:3")
-
-
 def launch(folder: Path, *words: object, **environment: str) -> subprocess.CompletedProcess:
     """`accelerate launch` of two processes on processors, as a user types it."""
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", 2]
@@ -115,7 +110,7 @@ FAILS_ON_ONE = """
 from repcl.experiments.grid import run_grid
 from repcl.experiments.run_request import RunRequest
 from repcl.experiments.launch import launched
-from repcl.model import processes
+from repcl.model.processes import processes
 
 def hear(number, event):
     if processes().rank == 1 and event.kind == "step":

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from repcl.model import processes
+from repcl.model.processes import processes
 
 WIDE = 400
 

@@ -8,8 +8,7 @@ import typer
 from repcl.benchmarks import BENCHMARKS
 from repcl.cli.console import make_console
 from repcl.cli.tables import print_table
-from repcl.experiments.cost import relative_cost
-from repcl.methods import METHODS
+from repcl.methods.table import TABLE
 from repcl.model import ENCODERS
 
 
@@ -28,13 +27,14 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
         rows = [
             [
                 name,
-                *_paper_and_year(method.paper),
+                method.paper,
+                str(method.year or "–"),
                 ", ".join(method.kinds),
-                method.extra_memory,
-                f"{relative_cost(name):.2f}",
+                method.also_keeps,
+                f"{method.cost:.2f}",
                 ", ".join(method.variants) or "–",
             ]
-            for name, method in METHODS.items()
+            for name, method in TABLE.items()
         ]
         columns = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
         print_table(console, "Methods", columns, rows)
@@ -52,9 +52,3 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
             ["a Hugging Face id", "for instance bert-base-uncased, roberta-base, microsoft/mpnet-base", ""]
         )
         print_table(console, "Encoders", ["name", "what it is", "license"], rows)
-
-
-def _paper_and_year(paper: str) -> tuple[str, str]:
-    """`Song et al., 2023` in two cells; what is not a paper has no year."""
-    authors, _, year = paper.rpartition(", ")
-    return (authors, year) if authors else (paper, "–")

@@ -38,7 +38,7 @@ from repcl.experiments.result import RESULT
 from repcl.experiments.run_request import RunRequest
 from repcl.experiments.tracking import check_trackers
 from repcl.methods import METHODS
-from repcl.model import processes
+from repcl.model.processes import processes
 from repcl.presets import Preset, load_preset
 
 

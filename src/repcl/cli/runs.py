@@ -17,7 +17,8 @@ from repcl.experiments.plan import split_variant
 from repcl.experiments.run import check_earlier, run_folder
 from repcl.experiments.run_request import RunRequest
 from repcl.methods.build import method_class
-from repcl.model import check_encoder, processes
+from repcl.model import check_encoder
+from repcl.model.processes import processes
 
 
 def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRequest]:

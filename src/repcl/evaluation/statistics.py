@@ -49,9 +49,10 @@ def summarize(values: Sequence[float]) -> Summary:
 
 
 def paired_comparison(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Comparison:
-    """Compare two methods, each given as seed → value, over the seeds they share."""
+    """Compare two methods, each given as round → value, over the rounds they share."""
     # two accuracies can differ by the same number of examples and yet not by the same float
-    differences = [round(ours[seed] - theirs[seed], 12) for seed in sorted(ours.keys() & theirs.keys())]
+    shared = sorted(ours.keys() & theirs.keys())
+    differences = [round(ours[number] - theirs[number], 12) for number in shared]
     rounds = len(differences)
     if rounds < 2:
         note = f"No test: two rounds of both methods are needed, found {rounds}."
@@ -76,10 +77,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def _t_test(differences: Sequence[float]) -> float:
     """P value of Student's paired test; 1 where there is no difference at all."""
-    mean, sd, rounds = fmean(differences), stdev(differences), len(differences)
-    if sd == 0:
-        return 1.0
-    return float(2 * stats.t.sf(abs(mean) / (sd / sqrt(rounds)), rounds - 1))
+    return float(stats.ttest_1samp(differences, 0.0).pvalue) if any(differences) else 1.0
 
 
 def _wilcoxon_test(differences: Sequence[float]) -> float:

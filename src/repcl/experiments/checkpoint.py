@@ -12,6 +12,7 @@ from repcl.errors import ResultMismatch
 from repcl.experiments.result import Keep
 from repcl.methods import Method, load_method, save_method
 from repcl.model import Encoder
+from repcl.model.processes import processes
 
 PROGRESS = "progress.json"
 
@@ -55,7 +56,8 @@ def load_checkpoint(
     newest = _newest(folder)
     if newest is None:
         return None
-    return load_method(newest, encoder=encoder, device=device), _read_progress(newest)
+    method = load_method(newest, encoder=encoder, device=device, processes=processes())
+    return method, _read_progress(newest)
 
 
 def checkpoint_progress(folder: Path) -> Progress | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from repcl.training import Observer
+from repcl.training import Observer, Stage
 
 
 class StageClock(Observer):
@@ -17,7 +17,7 @@ class StageClock(Observer):
         self.steps = 0
         self._began = 0.0
 
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+    def stage_begins(self, name: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
         """Start the clock."""
         self._began = time.perf_counter()
         self.next.stage_begins(name, epochs=epochs, steps_per_epoch=steps_per_epoch)
@@ -27,7 +27,7 @@ class StageClock(Observer):
         self.steps += 1
         self.next.step_ends(terms)
 
-    def stage_ends(self, name: str) -> None:
+    def stage_ends(self, name: Stage) -> None:
         """Stop the clock."""
         spent = time.perf_counter() - self._began
         self.seconds[name] = self.seconds.get(name, 0.0) + spent

@@ -15,7 +15,7 @@ from repcl.experiments.result import Result
 from repcl.experiments.run import run_experiment
 from repcl.experiments.run_request import RunRequest
 from repcl.experiments.threads import one_thread_each
-from repcl.model import processes
+from repcl.model.processes import processes
 
 
 def run_grid(requests: Sequence[RunRequest], *, workers: int, listener: Listener) -> list[Result | Failure]:

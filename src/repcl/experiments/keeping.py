@@ -14,9 +14,10 @@ from repcl.data import Example, TaskStream
 from repcl.errors import UnknownName
 from repcl.experiments.result import KEEPS, Keep, KeptSummary
 from repcl.methods import Method, save_method
-from repcl.model import Embedder, Encoder, processes
+from repcl.model import Embedder, Encoder
+from repcl.model.processes import processes
 from repcl.model.readouts import SentenceReadout
-from repcl.training import Observer
+from repcl.training import Observer, Stage
 
 PROBE_TEXTS = 10  # of each class and task
 
@@ -107,9 +108,9 @@ class LossRecord(Observer):
         self.losses: list[float] = []
         self._is_initial = False
 
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+    def stage_begins(self, name: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
         """Pass it on."""
-        self._is_initial = name == "initial learning"
+        self._is_initial = name is Stage.INITIAL_LEARNING
         self.next.stage_begins(name, epochs=epochs, steps_per_epoch=steps_per_epoch)
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:
@@ -118,7 +119,7 @@ class LossRecord(Observer):
             self.losses.append(float(terms["ce"] if "ce" in terms else sum(terms.values())))
         self.next.step_ends(terms)
 
-    def stage_ends(self, name: str) -> None:
+    def stage_ends(self, name: Stage) -> None:
         """Pass it on."""
         self.next.stage_ends(name)
 
@@ -163,7 +164,13 @@ def within_task(learner: Method, stream: TaskStream, done: int) -> Tensor:
 
 def _mean_states(encoder: Encoder, texts: list[Example]) -> Tensor:
     """The mean last-layer state of each plain text, without markers: the X of I(X;Z)."""
-    plain = Encoder(encoder.backbone, encoder.tokenizer, SentenceReadout(), name=encoder.name)
+    plain = Encoder(
+        encoder.backbone,
+        encoder.tokenizer,
+        SentenceReadout(),
+        name=encoder.name,
+        processes=encoder.processes,
+    )
     return Embedder(plain)(texts)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from repcl.errors import InvalidSetting, MissingPackage
-from repcl.model import Processes, best_device, processes, working_as
-from repcl.model.processes import Precision
+from repcl.model import Processes, best_device
+from repcl.model.processes import Precision, processes, working_as
 
 # Set by accelerate's launcher and by torch's.
 SIGNS = ("ACCELERATE_MIXED_PRECISION", "TORCHELASTIC_RUN_ID")

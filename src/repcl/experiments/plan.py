@@ -10,7 +10,7 @@ from repcl.data import TaskStream
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods import make_settings
 from repcl.methods.build import method_class
-from repcl.model import processes
+from repcl.model.processes import processes
 from repcl.presets import load_preset
 
 

@@ -29,7 +29,9 @@ from repcl.experiments.summary import summarize_run, tested_examples
 from repcl.experiments.threads import torch_threads
 from repcl.experiments.tracking import check_trackers, remove_tracking, tracked
 from repcl.methods import Method, build_method
-from repcl.model import Encoder, is_equal_everywhere, processes, working_as
+from repcl.model import Encoder
+from repcl.model.processes import processes, working_as
+from repcl.training import Stage
 
 
 def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default)
@@ -86,6 +88,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
                 seed=round_seed(plan.round),
                 expected_classes=len(stream.classes),
                 device=device,
+                processes=processes(),
             )
             loaded = learner, Progress(plan.fingerprint(stream), keep=keep)
         learner, progress = loaded
@@ -135,14 +138,16 @@ def _earlier_result(folder: Path | None, fingerprint: str, keep: Keep, *, fresh:
     """The result of an earlier run, if there is one; all processes must see the same of it."""
     if folder is not None and fresh and processes().is_first:
         start_over(folder)
-    if not is_equal_everywhere(fingerprint):
+    if not processes().is_equal_everywhere(fingerprint):
         raise ProcessesDisagree(
             "Expected the same data, settings and version of repcl for every process, found others on "
             "different machines; make them equal."
         )
     finished = check_earlier(folder, fingerprint, keep) if folder is not None else None
     reached = checkpoint_progress(folder) if folder is not None else None
-    if not is_equal_everywhere((finished is not None, len(reached.predictions) if reached else 0)):
+    if not processes().is_equal_everywhere(
+        (finished is not None, len(reached.predictions) if reached else 0)
+    ):
         raise ProcessesDisagree(
             f"Expected {folder} to be one folder that all processes share, found a run that only some of "
             "them see; give --out a folder that every machine has."
@@ -175,12 +180,12 @@ def _learn_stream(
         observer.task_begins(number, len(tasks))
         learner.learn(tasks[number], more_follow=number + 1 < len(tasks))
         seen = [example for task in tasks[: number + 1] for example in task.test]
-        with clock.stage("evaluation"):
+        with clock.stage(Stage.EVALUATION):
             predicted: list[str | None] = [None] * len(seen)
             if learner.can_predict:
                 predicted = [*learner.predict(seen)]
         if keeper is not None and keeper.keep != "none":
-            with clock.stage("keeping"):
+            with clock.stage(Stage.KEEPING):
                 keeper.after_task(learner, plan.method, record.losses)
         _check_agreement(learner, predicted)
         progress.predictions.append(predicted)
@@ -195,7 +200,7 @@ def _learn_stream(
 def _check_agreement(learner: Method, predicted: Sequence[str | None]) -> None:
     """Processes that chose other exemplars would go on with other batches, and mix what does not belong."""
     found = repr(([example.text for example in learner.memory], predicted)).encode()
-    if not is_equal_everywhere(hashlib.sha256(found).digest()):
+    if not processes().is_equal_everywhere(hashlib.sha256(found).digest()):
         raise ProcessesDisagree(
             "Expected equal memories and predictions in all processes, found different ones, as when "
             "processors of different kinds round differently; use machines of one kind."

@@ -13,7 +13,7 @@ from repcl.experiments.result import (
     installed_versions,
 )
 from repcl.methods import Method
-from repcl.model import processes
+from repcl.model.processes import processes
 
 
 def tested_examples(stream: TaskStream, progress: Progress) -> list[TestedExample]:

@@ -13,7 +13,8 @@ from torch import Tensor
 from repcl.errors import InvalidSetting, MissingPackage, UnknownName
 from repcl.experiments.observer import RunObserver
 from repcl.experiments.plan import RunPlan
-from repcl.model import processes
+from repcl.model.processes import processes
+from repcl.training import Stage
 
 TRACKERS = ("tensorboard", "wandb")
 FOLDER = "tracking"
@@ -54,7 +55,7 @@ class Tracking(RunObserver):
         self._log({**reached, "tasks_learned": number + 1})
         self.next.task_ends(number, accuracy)
 
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+    def stage_begins(self, name: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
         """Note the name of the stage."""
         self._stage = name.replace(" ", "_")
         self.next.stage_begins(name, epochs=epochs, steps_per_epoch=steps_per_epoch)
@@ -65,7 +66,7 @@ class Tracking(RunObserver):
         self.steps += 1
         self.next.step_ends(terms)
 
-    def stage_ends(self, name: str) -> None:
+    def stage_ends(self, name: Stage) -> None:
         """Pass it on."""
         self.next.stage_ends(name)
 
