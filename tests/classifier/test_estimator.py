@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from repcl import ContinualClassifier
 from repcl.classifier import InvalidInput
-from repcl.classifier.knowledge import Knowledge
+from repcl.classifier.state import ClassifierState
 from repcl.data import Example
 from repcl.errors import InvalidSetting, RepclError, UnknownName
 from repcl.methods import METHODS
@@ -258,7 +258,7 @@ def test_a_classifier_interrupted_while_its_classes_change_is_not_used_any_more(
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Knowledge, "recalibrate", interrupt)
+    monkeypatch.setattr(ClassifierState, "recalibrate", interrupt)
     with pytest.raises(KeyboardInterrupt):
         change(classifier)
     with pytest.raises(RepclError, match="neither old nor new"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from repcl.classifier.records import DamagedModel, one_line, parse_json
+from repcl.classifier.store.records import DamagedModel, one_line, parse_json
 from repcl.model import Encoder, Readout, load_encoder
 from repcl.model.encoders import quiet_transformers
 
@@ -97,7 +97,7 @@ def fill_encoder(empty: Encoder, weights: Mapping[str, Tensor]) -> Encoder:
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers, plain words and lists or dictionaries of them; nothing that names a place or a program."""
+    """Numbers, plain words and lists or dictionaries of them; nothing that names a file or a program."""
     return {key: value for key, value in values.items() if not UNWANTED.search(key) and _is_plain(value)}
 
 
