@@ -79,7 +79,7 @@ def test_every_save_is_a_new_revision_and_old_ones_stay(model):
     assert ContinualClassifier.load(model).classes_.tolist() == ["fruit", "vehicle", "weather"]
 
 
-def test_rollback_uses_an_older_revision_and_learning_goes_on_from_there(model):
+def test_rollback_uses_an_older_revision_and_learning_continues_from_there(model):
     first, folder = answers(model, 1), ModelFolder(model)
     with folder.lock("testing"):
         folder.rollback(1)
@@ -106,7 +106,7 @@ def test_tensors_that_did_not_change_are_stored_once(model):
     assert {path.suffix for path in added} == {".jsonl"}
 
 
-def test_removing_a_class_stores_only_its_row_and_the_texts_anew(model):
+def test_removing_a_class_stores_only_its_row_and_the_texts_again(model):
     before = set((model / "blobs").iterdir())
     ContinualClassifier.load(model).remove_class("fruit").save(model)
     added = set((model / "blobs").iterdir()) - before
@@ -299,7 +299,7 @@ def test_a_folder_killed_a_moment_before_its_first_switch_opens(make, tmp_path):
     )
 
 
-def test_a_damaged_file_is_mended_by_the_next_save(model):
+def test_a_damaged_file_is_repaired_by_the_next_save(model):
     classifier = ContinualClassifier.load(model)
     blob = ModelFolder(model).revision(2).contents.tensors["head.output.weight"]
     victim = model / "blobs" / blob.file
@@ -309,7 +309,7 @@ def test_a_damaged_file_is_mended_by_the_next_save(model):
     assert victim.read_bytes() == whole
 
 
-def test_learning_goes_on_beside_a_damaged_old_revision(model):
+def test_learning_continues_beside_a_damaged_old_revision(model):
     (model / "revisions" / "000001.json").write_text("nonsense")
     ContinualClassifier.load(model).partial_fit(*toy("place")).save(model)
     assert ModelFolder(model).current() == 3

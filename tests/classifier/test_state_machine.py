@@ -51,22 +51,22 @@ class LifeOfAClassifier(RuleBasedStateMachine):
             self.classifier.partial_fit(*toy(*names, texts=texts, start=start))
         self.classes |= set(names)
 
-    @rule(index=numbers, word=st.sampled_from(["first", "second", "fruit"]))
-    def rename(self, index: int, word: str) -> None:
+    @rule(index=numbers, name=st.sampled_from(["first", "second", "fruit"]))
+    def rename(self, index: int, name: str) -> None:
         old = sorted(self.classes)[index % len(self.classes)]
-        if word not in self.classes:
-            self.classifier.rename_class(old, word)
-            self.classes = self.classes - {old} | {word}
+        if name not in self.classes:
+            self.classifier.rename_class(old, name)
+            self.classes = self.classes - {old} | {name}
 
     @precondition(lambda self: len(self.classes) > 1)
-    @rule(indices=st.sets(numbers, min_size=2, max_size=3), word=st.sampled_from(["union", "vehicle"]))
-    def merge(self, indices: set[int], word: str) -> None:
+    @rule(indices=st.sets(numbers, min_size=2, max_size=3), name=st.sampled_from(["union", "vehicle"]))
+    def merge(self, indices: set[int], name: str) -> None:
         known = sorted(self.classes)
         parts = {known[index % len(known)] for index in indices}
-        if len(parts | ({word} & self.classes)) > 1:
+        if len(parts | ({name} & self.classes)) > 1:
             with quiet():
-                self.classifier.merge_classes(sorted(parts), word)
-            self.classes = self.classes - parts | {word}
+                self.classifier.merge_classes(sorted(parts), name)
+            self.classes = self.classes - parts | {name}
 
     @precondition(lambda self: len(self.classes) > 1)
     @rule(index=numbers)

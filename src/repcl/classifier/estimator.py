@@ -173,7 +173,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             updates.merge_classes,
             names=[self._name(label) for label in labels],
             into=self._name(into),
-            holdout=self.holdout_per_class,
+            per_class=self.holdout_per_class,
             tolerance=self.tolerance,
         )
         self._apply(change)
@@ -189,7 +189,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         change = partial(
             updates.absorb,
             other=other.fitted_state(),
-            holdout=self.holdout_per_class,
+            per_class=self.holdout_per_class,
             tolerance=self.tolerance,
         )
         self._apply(change)
@@ -302,7 +302,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._is_interrupted:
             raise RepclError(
                 "This classifier was interrupted while it learned, and is neither old nor new: "
-                "load its last revision again, or fit it anew."
+                "load its last revision again, or fit it again."
             )
         return self._state
 
@@ -348,7 +348,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return partial(
             updates.learn,
             examples=examples,
-            holdout=self.holdout_per_class,
+            per_class=self.holdout_per_class,
             tolerance=self.tolerance,
             observer=observer,
         )

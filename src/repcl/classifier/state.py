@@ -91,7 +91,7 @@ class ClassifierState:
         return [self.correct[example] for example in examples]
 
     def recalibrate(self) -> dict[Example, bool]:
-        """Choose temperature and threshold anew, by held-out texts, and by exemplars where those are few.
+        """Choose temperature and threshold by held-out texts, and also by exemplars where those are few.
 
         Returns:
             Which held-out texts get their label.

@@ -20,7 +20,7 @@ def learn(
     state: ClassifierState,
     examples: Sequence[Example],
     *,
-    holdout: int,
+    per_class: int,
     tolerance: float = TOLERANCE,
     observer: Observer | None = None,
 ) -> Update:
@@ -29,12 +29,12 @@ def learn(
     Args:
         state: what is changed.
         examples: in an order that does not depend on the order given.
-        holdout: texts of each class to hold out.
+        per_class: how many texts of a class to hold out.
         tolerance: largest drop of accuracy that is not refused.
         observer: hears about progress.
     """
     method, old = state.method, set(state.method.classes)
-    train, held = hold_out(examples, state.held_out, per_class=holdout, seed=method.seed)
+    train, held = hold_out(examples, state.held_out, per_class=per_class, seed=method.seed)
     held_before = set(state.held_out)
     compared = [example for example in held if example in held_before]
     before = state.correct_before(compared)
@@ -79,7 +79,7 @@ def rename_class(state: ClassifierState, old: str, new: str) -> Update:
 
 
 def merge_classes(
-    state: ClassifierState, names: Sequence[str], into: str, *, holdout: int, tolerance: float = TOLERANCE
+    state: ClassifierState, names: Sequence[str], into: str, *, per_class: int, tolerance: float = TOLERANCE
 ) -> Update:
     """Make one class of several; it stands where the first of them stood.
 
@@ -87,7 +87,7 @@ def merge_classes(
         state: what is changed.
         names: the classes.
         into: the name of the union, a new one or one of theirs.
-        holdout: held-out texts that a class may have.
+        per_class: held-out texts that a class may have.
         tolerance: largest drop of accuracy that is not worth a warning.
     """
     _check_known(state, names)
@@ -106,7 +106,7 @@ def merge_classes(
     _regroup(state, groups)
     state.declared = tuple(name for name in state.declared if name not in parts or name == into)
     own = [example for example in state.held_out if example.label == into]
-    dropped = set(own[holdout:])
+    dropped = set(own[per_class:])
     state.held_out = [example for example in state.held_out if example not in dropped]
     held = state.held_out
     correct = [before[example] == example.label for example in held]
@@ -128,14 +128,14 @@ def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERA
 
 
 def absorb(
-    state: ClassifierState, other: ClassifierState, *, holdout: int, tolerance: float = TOLERANCE
+    state: ClassifierState, other: ClassifierState, *, per_class: int, tolerance: float = TOLERANCE
 ) -> Update:
     """Take over what another classifier learned; exact, for methods that can be united.
 
     Args:
         state: what is changed.
         other: stays as it is.
-        holdout: held-out texts that a class may have.
+        per_class: held-out texts that a class may have.
         tolerance: largest drop of accuracy that is not worth a warning.
     """
     unite = getattr(state.method, "absorb", None)
@@ -153,7 +153,7 @@ def absorb(
         state.origins[name] = tuple(dict.fromkeys(both))
     for example in other.held_out:
         own = [one for one in state.held_out if one.label == example.label]
-        if len(own) < holdout and example not in own:
+        if len(own) < per_class and example not in own:
             state.held_out.append(example)
     new = tuple(name for name in state.method.classes if name not in old)
     return _compared("absorb", state, held, before, tolerance=tolerance, new_classes=new)

@@ -25,7 +25,7 @@ class ListByDefault(TyperGroup):
     """`repcl classes MODEL` is short for `repcl classes list MODEL`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put in the word `list` where no command is named."""
+        """Insert `list` where no command is named."""
         if args and args[0] not in self.commands and args[0] != "--help":
             args = ["list", *args]
         return super().parse_args(ctx, args)

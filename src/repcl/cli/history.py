@@ -83,7 +83,7 @@ def _cells(revision: "Revision", current: int) -> list[str]:
     updates = revision.updates
     last = updates[-1] if updates else None
     number = f"{revision.number}{'*' * (revision.number == current)}"
-    what = "; ".join(_in_words(update) for update in updates) or "saved"
+    what = "; ".join(_described(update) for update in updates) or "saved"
     if revision.is_refused:
         what += " (harms old classes)"
     shares = (last.accuracy_before, last.accuracy_after, last.accuracy) if last else (None, None, None)
@@ -97,7 +97,7 @@ def _cells(revision: "Revision", current: int) -> list[str]:
     ]
 
 
-def _in_words(update: "Update") -> str:
+def _described(update: "Update") -> str:
     if update.action == "remove":
         return "removed a class"
     if update.action in ("rename", "merge"):

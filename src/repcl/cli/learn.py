@@ -126,7 +126,7 @@ def _classifier(folder: "ModelFolder", given: dict[str, Any], device: str | None
 
 
 def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
-    """Say it when a text has two labels: both are learned, though only one can be the answer."""
+    """Note texts that have two labels: both are learned, though only one can be the answer."""
     from repcl.data.rows import shortened
 
     labels: dict[Example, list[str]] = {}
@@ -141,7 +141,7 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
         )
 
 
-def use_command(model: Path, number: int) -> str:
+def _use_command(model: Path, number: int) -> str:
     """What to type to use a revision."""
     return shlex.join(["repcl", "rollback", str(model), str(number)])
 
@@ -156,7 +156,7 @@ def _report_json(model: Path, revision: "Revision", update: "Update", is_used: b
         "update": update.model_dump(mode="json"),
     }
     if not is_used:
-        found["accept_with"] = use_command(model, revision.number)
+        found["accept_with"] = _use_command(model, revision.number)
     print(json.dumps(found, ensure_ascii=False))
 
 
@@ -164,8 +164,8 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
     console = make_console()
     say = sentence_console().print
     learned = [
-        f"{counted(len(names), f'{word} class')} ({_shortened(names)})"
-        for names, word in ((update.new_classes, "new"), (update.more_of, "known"))
+        f"{counted(len(names), f'{kind} class')} ({_shortened(names)})"
+        for names, kind in ((update.new_classes, "new"), (update.more_of, "known"))
         if names
     ]
     say(f"Learned {' and '.join(learned)} from {update.examples} texts; {update.held_out} more held out.")
@@ -176,7 +176,7 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
         return
     say(f"Not used: {'; '.join(update.reasons)}.")
     say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use. To use the new one:")
-    say(f"  {use_command(model, revision.number)}")
+    say(f"  {_use_command(model, revision.number)}")
 
 
 def print_changes(console: Console, update: "Update") -> None:

@@ -202,8 +202,8 @@ def locked(
         lock.release()
 
 
-def holder_of(folder: Path) -> str:
-    """Who holds the lock, in words."""
+def _holder(folder: Path) -> str:
+    """Who holds the lock, for a sentence."""
     try:
         found = json.loads((folder / LOCK).read_text(encoding="utf-8"))
         return f"process {found['pid']} on {found['host']} ({found['doing']} since {found['since']})"
@@ -219,7 +219,7 @@ def _acquire(lock: FileLock, folder: Path, wait: float, tell: Callable[[str], No
         with suppress(Timeout, FileNotFoundError):
             lock.acquire(blocking=False)
             return
-        holder = holder_of(folder)
+        holder = _holder(folder)
         if time.monotonic() >= deadline:
             raise ModelIsLocked(
                 f"{folder} is being changed by {holder}. Try again when it has ended, or wait for it "
