@@ -370,6 +370,33 @@ def test_a_write_that_fails_leaves_the_old_revision_and_no_leftovers(
     assert classifier.save(model) == 3
 
 
+def test_bytes_reach_the_disk_before_the_names_that_lead_to_them(model, monkeypatch):
+    steps: list[tuple[str, int]] = []  # what was synced, by inode, and what was renamed, by its new name
+    real_sync, real_replace = os.fsync, os.replace
+
+    def sync(number):
+        steps.append(("sync", os.fstat(number).st_ino))
+        return real_sync(number)
+
+    def replace(source, target):
+        steps.append((Path(target).name, os.stat(source).st_ino))
+        return real_replace(source, target)
+
+    classifier = ContinualClassifier.load(model).rename_class("fruit", "food")
+    old = set((model / "blobs").iterdir())
+    monkeypatch.setattr(files.os, "fsync", sync)
+    monkeypatch.setattr(files.os, "replace", replace)
+    classifier.save(model)
+    names = [name for name, _ in steps]
+    revision, current = names.index("000003.json"), names.index("current.json")
+    for index in (revision, names.index("README.md"), current):
+        assert ("sync", steps[index][1]) in steps[:index]
+    for path in [*(set((model / "blobs").iterdir()) - old), model / "blobs"]:
+        assert ("sync", path.stat().st_ino) in steps[:revision]
+    assert ("sync", (model / "revisions").stat().st_ino) in steps[revision:current]
+    assert ("sync", model.stat().st_ino) in steps[current:]
+
+
 def test_a_new_folder_that_cannot_be_finished_is_taken_away(make, tmp_path, monkeypatch):
     classifier = make().fit(*toy("fruit", "vehicle"))
 

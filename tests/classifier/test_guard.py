@@ -142,8 +142,9 @@ def test_an_update_that_harms_is_applied_with_a_warning_and_leaves_the_compariso
     classifier = make("sequential", holdout_per_class=5, settings={"initial_epochs": 12})
     classifier.partial_fit(*toy("fruit", "vehicle", texts=25))
     assert classifier.last_update_.accuracy_before is None
-    with pytest.warns(ForgettingWarning, match="harms old classes: class '(fruit|vehicle)' lost"):
+    with pytest.warns(ForgettingWarning, match="harms old classes: class '(fruit|vehicle)' lost") as caught:
         classifier.partial_fit(*toy("weather", "place", texts=25, start=100))
+    assert [warning.filename for warning in caught] == [__file__]  # it points at the caller
     update = classifier.last_update_
     assert classifier.classes_.tolist() == ["fruit", "place", "vehicle", "weather"]
     assert update.is_refused

@@ -2,7 +2,8 @@
 
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -103,7 +104,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples, labels = _read(X, y)
         self._state = self._new_state(common_kind(examples), label_type(labels))
         self._home, self._is_interrupted = None, False
-        self._apply(self._lesson(labeled(examples, labels)), may_refuse=False)
+        checked = labeled(examples, labels)
+        with self._updating() as state:
+            self.last_update_ = updates.learn(
+                state, checked, per_class=self.holdout_per_class, tolerance=self.tolerance
+            )
         return self
 
     def partial_fit(
@@ -131,7 +136,14 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._state = state = self._new_state(kind, labels_are)
         if classes is not None:
             state.declared = tuple(dict.fromkeys([*state.declared, *map(str, declared)]))
-        self._apply(self._lesson(checked, observer), may_refuse=False)
+        with self._updating() as state:
+            self.last_update_ = updates.learn(
+                state,
+                checked,
+                per_class=self.holdout_per_class,
+                tolerance=self.tolerance,
+                observer=observer,
+            )
         return self
 
     # ---- predicting -----------------------------------------------------------------------------
@@ -164,35 +176,34 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def rename_class(self: Own, old: Label, new: Label) -> Own:
         """Give a class another label."""
-        self._apply(partial(updates.rename_class, old=self._name(old), new=self._name(new)))
+        names = self._name(old), self._name(new)
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.rename_class(state, *names)
         return self
 
     def merge_classes(self: Own, labels: Sequence[Label], into: Label) -> Own:
         """Make one class of several; `into` is a new label or one of theirs."""
-        change = partial(
-            updates.merge_classes,
-            names=[self._name(label) for label in labels],
-            into=self._name(into),
-            per_class=self.holdout_per_class,
-            tolerance=self.tolerance,
-        )
-        self._apply(change)
+        names, union = [self._name(label) for label in labels], self._name(into)
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.merge_classes(
+                state, names, union, per_class=self.holdout_per_class, tolerance=self.tolerance
+            )
         return self
 
     def remove_class(self: Own, label: Label) -> Own:
         """Forget a class: exemplars, held-out texts, classifier row and statistics."""
-        self._apply(partial(updates.remove_class, name=self._name(label), tolerance=self.tolerance))
+        name = self._name(label)
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.remove_class(state, name, tolerance=self.tolerance)
         return self
 
     def absorb(self: Own, other: "ContinualClassifier") -> Own:
         """Also know what another classifier learned, exactly; for the frozen learners (`instant`, ...)."""
-        change = partial(
-            updates.absorb,
-            other=other.fitted_state(),
-            per_class=self.holdout_per_class,
-            tolerance=self.tolerance,
-        )
-        self._apply(change)
+        theirs = other.fitted_state()
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.absorb(
+                state, theirs, per_class=self.holdout_per_class, tolerance=self.tolerance
+            )
         return self
 
     # ---- saving, loading, pickling --------------------------------------------------------------
@@ -342,42 +353,32 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
         )
 
-    def _lesson(
-        self, examples: Sequence[Example], observer: Observer | None = None
-    ) -> Callable[[ClassifierState], Update]:
-        return partial(
-            updates.learn,
-            examples=examples,
-            per_class=self.holdout_per_class,
-            tolerance=self.tolerance,
-            observer=observer,
-        )
-
-    def _apply(self, change: Callable[[ClassifierState], Update], *, may_refuse: bool = True) -> None:
-        """Make an update; if that is interrupted, what is left is not used any more.
+    @contextmanager
+    def _updating(self, *, refused_by: type[Exception] | tuple[()] = ()) -> Iterator[ClassifierState]:
+        """Change the state and leave in `last_update_` what that did; a state left half changed is not used.
 
         Args:
-            change: changes the state.
-            may_refuse: whether its errors for users come before it has changed anything.
+            refused_by: errors that come before anything is changed.
         """
         state = self.fitted_state()
         self._is_interrupted = True
         try:
-            update = change(state)
-        except BaseException as error:
-            if may_refuse and isinstance(error, RepclError):
-                self._is_interrupted = False
-            elif state.updates_made == 0:
+            yield state
+        except refused_by:
+            self._is_interrupted = False
+            raise
+        except BaseException:
+            if state.updates_made == 0:
                 self._state, self._is_interrupted = None, False
             raise
         self._is_interrupted = False
+        update = self.last_update_
         state.record(update)
-        self.last_update_ = update
         if update.is_refused:
             warnings.warn(
                 f"This update harms old classes: {'; '.join(update.reasons)}.",
                 ForgettingWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _name(self, label: Label) -> str:

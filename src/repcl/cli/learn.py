@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 REFUSED = 3
 NAMES_SHOWN = 8
+CHANGEABLE = ("holdout_per_class", "tolerance")
 
 Model = Annotated[Path, typer.Argument(help="The model folder.")]
 Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait while another process changes the model.")]
@@ -80,11 +81,16 @@ def learn(
     if set_:
         wishes["settings"] = _settings(folder, method, set_)
     given = {key: value for key, value in wishes.items() if value is not None}
+    from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
+
     with folder.lock(f"learning {data.name}", wait=wait, tell=errors.print):
-        classifier = _classifier(folder, given, device)
         labels: list[Any] = [example.label for example in examples]
-        if classifier.__sklearn_is_fitted__():
+        if folder.exists:
+            classifier = ContinualClassifier.load(model, device=device)
+            _set_parameters(classifier, given, model)
             labels = [classifier.label_of(label) for label in labels]
+        else:
+            classifier = ContinualClassifier(**given, device=device)
         _note_conflicts(examples, errors)
         with notes_to(errors), stage_bars(errors) as bars:
             classifier.partial_fit(examples, labels, observer=bars)
@@ -107,22 +113,16 @@ def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> di
     return parse_overrides(pairs, [name])[name]
 
 
-def _classifier(folder: "ModelFolder", given: dict[str, Any], device: str | None) -> "ContinualClassifier":
-    """The folder's classifier, or a new one with the parameters given."""
-    from repcl.classifier import ContinualClassifier
-
-    if not folder.exists:
-        return ContinualClassifier(**given, device=device)
-    classifier = ContinualClassifier.load(folder.path, device=device)
-    changeable = {key: given.pop(key) for key in ("holdout_per_class", "tolerance") if key in given}
+def _set_parameters(classifier: "ContinualClassifier", given: dict[str, Any], model: Path) -> None:
+    """Change what may be changed about a classifier; refuse what was decided when its folder was made."""
     for key, value in given.items():
-        if getattr(classifier, key) != value:
+        if key in CHANGEABLE:
+            classifier.set_params(**{key: value})
+        elif getattr(classifier, key) != value:
             raise InvalidSetting(
-                f"{folder.path} was made with {key} = {getattr(classifier, key)!r}, found {value!r}: leave "
+                f"{model} was made with {key} = {getattr(classifier, key)!r}, found {value!r}: leave "
                 f"out --{key.replace('_', '-').replace('settings', 'set')}, or teach a new folder."
             )
-    classifier.set_params(**changeable)
-    return classifier
 
 
 def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
