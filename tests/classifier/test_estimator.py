@@ -143,6 +143,13 @@ def test_bad_input_is_refused_with_what_was_found(make, texts, labels, sentence)
         make().fit(texts, labels)
 
 
+def test_a_fit_that_is_refused_leaves_what_was_learned(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    with pytest.raises(InvalidInput, match="empty"):
+        classifier.fit(["a", " "], ["x", "y"])
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+
+
 def test_labels_of_another_type_than_before_are_refused_and_nothing_changes(make):
     classifier = make().fit(*toy("fruit", "vehicle"))
     before = classifier.predict_proba(toy("fruit")[0])

@@ -102,9 +102,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self: Own, X: Any, y: Any) -> Own:
         """Forget everything and learn texts `X` with labels `y`."""
         examples, labels = _read(X, y)
+        checked = labeled(examples, labels)
         self._state = self._new_state(common_kind(examples), label_type(labels))
         self._home, self._is_interrupted = None, False
-        checked = labeled(examples, labels)
         with self._updating() as state:
             self.last_update_ = updates.learn(
                 state, checked, per_class=self.holdout_per_class, tolerance=self.tolerance
