@@ -308,6 +308,19 @@ def test_evaluate_compares_with_the_labels(repcl, model, tmp_path):
     assert "10 texts of classes the model does not know (weather)" in shown.out
 
 
+def test_evaluate_counts_by_hand(repcl, model, tmp_path, monkeypatch):
+    answers = {"a": "fruit", "b": "fruit", "c": "fruit", "d": "fruit"}
+    monkeypatch.setattr(ContinualClassifier, "predict", lambda _, asked: [answers[one.text] for one in asked])
+    data = tmp_path / "test.csv"
+    data.write_text("text,label\na,fruit\nb,fruit\nc,fruit\nd,vehicle\n")
+    told = json.loads(repcl("evaluate", model, data, "--json").out)
+    assert told["accuracy"] == 0.75
+    assert told["classes"] == [
+        {"class": "fruit", "texts": 3, "recall": 1.0, "precision": 0.75},
+        {"class": "vehicle", "texts": 1, "recall": 0.0, "precision": None},
+    ]
+
+
 # ---- classes, history, discover -----------------------------------------------------------------
 
 

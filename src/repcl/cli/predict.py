@@ -1,6 +1,7 @@
 """`repcl predict` and `repcl evaluate`: ask a model, and compare its answers with a data file."""
 
 import json
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -158,21 +159,24 @@ def _ranks(answer: dict[str, Any]) -> list[str]:
 
 
 def _scores(tested: "Sequence[Example]", found: Sequence[str], strangers: Counter[str]) -> dict[str, Any]:
-    right = Counter(
-        example.label for example, label in zip(tested, found, strict=True) if example.label == label
+    from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+
+    labels = [example.label for example in tested]
+    names = sorted(set(labels))
+    precision, recall, _, texts = precision_recall_fscore_support(
+        labels, found, labels=names, zero_division=math.nan
     )
-    texts, named = Counter(example.label for example in tested), Counter(found)
     classes = [
         {
             "class": name,
-            "texts": texts[name],
-            "recall": right[name] / texts[name],
-            "precision": right[name] / named[name] if named[name] else None,
+            "texts": int(texts[index]),
+            "recall": float(recall[index]),
+            "precision": None if math.isnan(precision[index]) else float(precision[index]),
         }
-        for name in sorted(texts)
+        for index, name in enumerate(names)
     ]
     return {
-        "accuracy": sum(right.values()) / len(tested),
+        "accuracy": float(accuracy_score(labels, found)),
         "texts": len(tested),
         "classes": classes,
         "unknown_labels": dict(sorted(strangers.items())),
