@@ -202,8 +202,8 @@ def cosine(first: Tensor, second: Tensor) -> Tensor:
     return (first @ second) / (first.norm() * second.norm())
 
 
-def mean(losses: Iterable[Tensor]) -> Tensor:
-    return torch.stack(list(losses)).mean()
+def mean(values: Iterable[Tensor]) -> Tensor:
+    return torch.stack(list(values)).mean(dim=0)
 
 
 def mean_loss(plain: Plain, rows: Sequence[Ids]) -> Tensor:
