@@ -114,7 +114,7 @@ def assert_emar(
 
 
 def assert_emar_scores(method: Method, plain: Plain) -> None:
-    """Answers are similarities to q: the direction of the mean of unit features and the classifier's unit row."""
+    """Answers are similarities to the mean direction of a class's unit features and its unit classifier row."""
     texts = list(plain.ids)
     with torch.no_grad():
         directions = []

@@ -97,7 +97,7 @@ def learned(name: str, **settings: Any) -> tuple[Method, list[Example], Watched,
 
 
 def spread_answers(method: Method) -> None:
-    """Make the teacher say something of its own to each text: of equal answers, any teacher gives the same."""
+    """Make the teacher answer each text differently: of equal answers, any teacher gives the same."""
     rows = method.head.output.weight.data
     rows.copy_(torch.cos(torch.arange(rows.numel())).reshape(rows.shape))
     for part in method.head.hidden:
