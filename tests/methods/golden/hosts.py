@@ -26,8 +26,8 @@ from tests.methods.golden.plain import (
 )
 from tests.methods.golden.watching import Ids, Watched
 
-Initial = Callable[[Plain, Watched, Stage], None]
-"""The initial learning of a host: it may add weights, shows what was trained on, and makes the steps."""
+Initial = Callable[[Plain, Watched, Any, bool], Stage]
+"""Recomputes initial learning, by the settings, with encoder and classifier clipped apart or together."""
 
 
 def host_rates(settings: Any) -> Callable[[str], float]:
@@ -52,11 +52,13 @@ def host_part(name: str) -> str:
     return "classifier" if name.startswith(("head.output.", "other.")) else "encoder"
 
 
-def plain_initial(task: Task) -> Callable[[Plain, Watched, Any, bool], Stage]:
+def plain_initial(task: Task) -> Initial:
     """Initial learning without ACA: cross-entropy on the new texts."""
 
     def learn(plain: Plain, watched: Watched, settings: Any, clip_apart: bool) -> Stage:
-        assert_epochs(watched.trained_on(0), plain.rows(task.train), settings.initial_epochs)
+        assert_epochs(
+            watched.trained_on(0), plain.rows(task.train), settings.initial_epochs, settings.batch_size
+        )
         stage = new_stage(plain, settings, clip_apart=clip_apart)
         for batch in watched.trained_on(0):
             stage.step(mean_loss(plain, batch))
@@ -81,7 +83,7 @@ def prototype(plain: Plain, exemplars: Sequence[Example]) -> Tensor:
 
 
 def assert_emar(
-    method: Method, watched: Watched, plain: Plain, task: Task, old: Sequence[Example], initial: Any
+    method: Method, watched: Watched, plain: Plain, task: Task, old: Sequence[Example], initial: Initial
 ) -> None:
     """A task of EMAR went as its specification says, with this initial learning."""
     settings: Any = method.settings
@@ -93,13 +95,15 @@ def assert_emar(
         activation, reconsolidation = 2 + 2 * number, 3 + 2 * number
         anchors = torch.stack([prototype(plain, method.memory.of(name)) for name in method.classes])
 
-        assert_epochs(watched.trained_on(activation), plain.rows([*memory, *task.train]), 1)
+        assert_epochs(
+            watched.trained_on(activation), plain.rows([*memory, *task.train]), 1, settings.batch_size
+        )
         stage = new_stage(plain, settings)
         for batch in watched.trained_on(activation):
             stage.step(mean_loss(plain, batch))
         assert_same_gradients(watched, activation, stage, within=1e-5)
 
-        assert_epochs(watched.trained_on(reconsolidation), plain.rows(memory), 1)
+        assert_epochs(watched.trained_on(reconsolidation), plain.rows(memory), 1, settings.batch_size)
         stage = new_stage(plain, settings)
         for batch in watched.trained_on(reconsolidation):
             stage.step(
@@ -114,7 +118,7 @@ def assert_emar(
 
 
 def assert_emar_scores(method: Method, plain: Plain) -> None:
-    """Answers are similarities to the mean direction of a class's unit features and its unit classifier row."""
+    """Answers are similarities to the mean direction of a class: its unit features and its unit row."""
     texts = list(plain.ids)
     with torch.no_grad():
         directions = []
@@ -164,7 +168,7 @@ def refined(plain: Plain, feature: Tensor, prototypes: Tensor, heads: int, key_s
 
 
 def assert_rp_cre(
-    method: Method, watched: Watched, plain: Plain, task: Task, old: Sequence[Example], initial: Any
+    method: Method, watched: Watched, plain: Plain, task: Task, old: Sequence[Example], initial: Initial
 ) -> None:
     """A task of RP-CRE went as its specification says, with this initial learning."""
     settings: Any = method.settings
@@ -177,7 +181,7 @@ def assert_rp_cre(
     batches = watched.trained_on(2)
     shown = [plain.examples[ids] for ids in dict.fromkeys(ids for batch in batches for ids in batch)]
     provisional = [example for example in shown if example.label in task.classes]
-    assert_epochs(batches, plain.rows([*old, *provisional]), settings.replay_epochs)
+    assert_epochs(batches, plain.rows([*old, *provisional]), settings.replay_epochs, settings.batch_size)
     for name in task.classes:
         own = of_class(provisional, name)
         assert_chosen(own, of_class(task.train, name), plain.kept_feature, settings.memory_per_class)

@@ -271,12 +271,22 @@ def assert_memory(
 # ---- comparisons -----------------------------------------------------------------------------------
 
 
-def assert_epochs(batches: Sequence[Sequence[Ids]], texts: Sequence[Ids], epochs: int) -> None:
-    """These batches are so many epochs, and each shows every text as often as it is given."""
-    assert len(batches) % epochs == 0
-    length = len(batches) // epochs
+def assert_epochs(batches: Sequence[Sequence[Ids]], texts: Sequence[Ids], epochs: int, size: int) -> None:
+    """These batches are so many epochs; each shows every text as often as it is given, so many at a time."""
+    length = -(-len(texts) // size)
+    assert len(batches) == epochs * length
+    assert max(map(len, batches)) <= size
     for start in range(0, len(batches), length):
         assert Counter(row for batch in batches[start : start + length] for row in batch) == Counter(texts)
+
+
+def assert_goes_on(watched: Watched) -> None:
+    """Learning began with the weights that the last task left, and small random rows for new classes."""
+    begin = watched.states[0]
+    for name, before in watched.before.items():
+        assert torch.equal(begin[name][: len(before)], before), name
+        if len(begin[name]) > len(before) and name.endswith("weight"):
+            assert 0.001 < begin[name][len(before) :].std() < 0.1, name
 
 
 def assert_same_gradients(

@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from tests.methods.golden.hosts import assert_emar, assert_rp_cre, new_stage
-from tests.methods.golden.plain import Plain, Stage, assert_epochs, cross_entropy, mean, of_class
+from tests.methods.golden.plain import (
+    Plain,
+    Stage,
+    assert_epochs,
+    assert_goes_on,
+    cross_entropy,
+    mean,
+    of_class,
+)
 from tests.methods.golden.texts import task
 from tests.methods.golden.watching import Ids, Watched, built, watch
 
@@ -67,7 +75,7 @@ def initial_with_synthetic_texts(plain: Plain, watched: Watched, settings: Any, 
     synthetic = synthetic_texts(plain, first_label=5)
     assert len(synthetic) == 9
     batches = watched.trained_on(0)
-    assert_epochs(batches, [*plain.rows(SECOND.train), *synthetic], 1)
+    assert_epochs(batches, [*plain.rows(SECOND.train), *synthetic], 1, settings.batch_size)
     stage = new_stage(plain, settings, clip_apart=clip_apart)
 
     def loss(ids: Ids) -> Tensor:
@@ -89,5 +97,6 @@ def test_aca_adds_synthetic_relations_to_the_initial_learning_of_its_host(
     method.learn(FIRST)
     old = list(method.memory)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     check(method, watched, plain, SECOND, old, initial_with_synthetic_texts)

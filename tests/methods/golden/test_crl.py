@@ -12,6 +12,7 @@ from tests.methods.golden.plain import (
     Stage,
     assert_chosen,
     assert_epochs,
+    assert_goes_on,
     assert_memory,
     assert_same_gradients,
     assert_same_weights,
@@ -95,13 +96,14 @@ def test_crl_contrasts_with_banks_and_keeps_similarities_of_old_classes(is_first
         method.learn(FIRST)
     old = list(method.memory)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
 
     def feature(example: Example) -> Tensor:
         return embedding(plain, plain.ids[example], training=False)
 
     batches = watched.trained_on(0)
-    assert_epochs(batches, plain.rows(SECOND.train), 2)
+    assert_epochs(batches, plain.rows(SECOND.train), 2, 4)
     bank, stage = new_bank(plain, SECOND.train), new_stage(plain)
     for batch in batches:
         units = {ids: contrasted(plain, ids, training=True) for ids in batch}
@@ -115,7 +117,7 @@ def test_crl_contrasts_with_banks_and_keeps_similarities_of_old_classes(is_first
         provisional = [example for example in shown if example.label in SECOND.classes]
         for name in SECOND.classes:
             assert_chosen(of_class(provisional, name), of_class(SECOND.train, name), feature, 2)
-        assert_epochs(batches, plain.rows([*old, *provisional]), 2)
+        assert_epochs(batches, plain.rows([*old, *provisional]), 2, 4)
         prototypes = watched.before["prototypes"]  # as the first task left them
         bank, stage = new_bank(plain, [*old, *provisional]), new_stage(plain)
         for batch in batches:

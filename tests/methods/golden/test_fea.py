@@ -11,6 +11,7 @@ from tests.methods.golden.plain import (
     Plain,
     Stage,
     assert_epochs,
+    assert_goes_on,
     assert_memory,
     assert_same_gradients,
     assert_same_weights,
@@ -68,13 +69,14 @@ def test_fea_learns_new_texts_alone_and_then_the_memory_of_all_classes() -> None
     method.learn(FIRST)
     old = list(method.memory)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     initial, _, replay = range(3)
 
-    assert_epochs(watched.trained_on(initial), plain.rows(SECOND.train), 2)
+    assert_epochs(watched.trained_on(initial), plain.rows(SECOND.train), 2, 3)
     assert_same_gradients(watched, initial, classified(plain, watched, initial))
     assert_memory(method, old, SECOND, plain.kept_feature)
-    assert_epochs(watched.trained_on(replay), plain.rows(method.memory), 2)
+    assert_epochs(watched.trained_on(replay), plain.rows(method.memory), 2, 3)
     assert_same_gradients(watched, replay, classified(plain, watched, replay))
     assert_same_weights(method.state_dict(), plain)
     assert_scores(method, plain)
@@ -83,6 +85,7 @@ def test_fea_learns_new_texts_alone_and_then_the_memory_of_all_classes() -> None
 def test_the_first_task_of_fea_ends_with_the_choice_of_exemplars() -> None:
     method = built("fea", **WITH_MEMORY)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     assert watched.training_stages() == [0]
     classified(plain, watched, 0)
@@ -93,6 +96,7 @@ def test_the_first_task_of_fea_ends_with_the_choice_of_exemplars() -> None:
 def test_reserved_rows_of_classes_to_come_are_in_the_softmax_and_never_in_the_answer() -> None:
     method = built("fea", **WITH_MEMORY, reserved=True, expected_classes=7)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     assert len(plain["head.output.weight"]) == 7
     assert_same_gradients(watched, 0, classified(plain, watched, 0))
@@ -117,6 +121,7 @@ def infomax(plain: Plain, batch: list[Ids], weight: float, temperature: float) -
 def test_infomax_contrasts_two_views_of_each_text() -> None:
     method = built("fea", **WITH_MEMORY, infomax_weight=0.6, infomax_temperature=0.4)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     (drawn,) = [value for value in watched.steps[0].others if value.dim() == 2]
     plain.weights["other.0.weight"] = drawn.clone().requires_grad_(True)
@@ -135,6 +140,7 @@ def test_retention_pulls_towards_the_encoder_before_the_first_task(name: str) ->
     untouched: State = copied(method)
     method.learn(FIRST)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
 
     def pull(ids: Ids) -> Tensor:
@@ -154,9 +160,10 @@ def test_sequential_learning_goes_on_with_new_texts_only() -> None:
     method = built("sequential", **SETTINGS)
     method.learn(FIRST)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     assert watched.training_stages() == [0]
-    assert_epochs(watched.trained_on(0), plain.rows(SECOND.train), 2)
+    assert_epochs(watched.trained_on(0), plain.rows(SECOND.train), 2, 3)
     assert_same_gradients(watched, 0, classified(plain, watched, 0))
     assert_same_weights(method.state_dict(), plain)
     assert_scores(method, plain)
@@ -182,7 +189,7 @@ def test_joint_learning_starts_from_the_pretrained_encoder_with_all_texts(every_
         if name.startswith("encoder."):
             assert torch.equal(watched.states[0][name], value), name
     assert watched.states[0]["head.output.weight"].shape == (4, 32)
-    assert_epochs(watched.trained_on(0), plain.rows(EVERYTHING), 2)
+    assert_epochs(watched.trained_on(0), plain.rows(EVERYTHING), 2, 3)
     if not every_task:  # a head that was made anew has a real dropout
         assert_same_gradients(watched, 0, classified(plain, watched, 0))
         assert_same_weights(method.state_dict(), plain)

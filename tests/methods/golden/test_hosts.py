@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.methods.golden.hosts import assert_emar, assert_rp_cre, plain_initial
-from tests.methods.golden.plain import Plain
+from tests.methods.golden.plain import Plain, assert_goes_on
 from tests.methods.golden.texts import task
 from tests.methods.golden.watching import built, watch
 
@@ -25,6 +25,7 @@ def test_emar_alternates_activation_with_a_return_to_prototypes_from_before_it()
     method.learn(FIRST)
     old = list(method.memory)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     assert_emar(method, watched, plain, SECOND, old, plain_initial(SECOND))
 
@@ -32,6 +33,7 @@ def test_emar_alternates_activation_with_a_return_to_prototypes_from_before_it()
 def test_the_first_task_of_emar_goes_like_every_other() -> None:
     method = built("emar", **SETTINGS)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     assert_emar(method, watched, plain, SECOND, [], plain_initial(SECOND))
 
@@ -41,5 +43,6 @@ def test_rp_cre_trains_a_new_memory_network_on_old_and_new_prototypes() -> None:
     method.learn(FIRST)
     old = list(method.memory)
     watched = watch(method, SECOND)
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     assert_rp_cre(method, watched, plain, SECOND, old, plain_initial(SECOND))

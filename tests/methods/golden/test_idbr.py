@@ -11,6 +11,7 @@ from repcl.methods import Method
 from tests.methods.golden.plain import (
     Plain,
     Stage,
+    assert_goes_on,
     assert_memory,
     assert_same_gradients,
     assert_same_weights,
@@ -154,6 +155,7 @@ def step_loss(
 
 def recomputed(method: Method, watched: Watched, *, is_first: bool) -> Plain:
     """The weights after the steps that were shown; every step's gradients are compared on the way."""
+    assert_goes_on(watched)
     plain = Plain(method, watched.states[0], EVERYTHING)
     rows = task_rows_before(method, watched)
     plain.weights |= {"task.weight": rows.requires_grad_(True)}
