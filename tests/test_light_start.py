@@ -21,7 +21,7 @@ REPORTING = {"matplotlib", "optuna", "ray"}
 
 
 def imported_by(code: str) -> set[str]:
-    """The packages that a fresh Python has imported after some code, whether or not that ended with `SystemExit`."""
+    """The packages that a fresh Python has imported after running some code."""
     program = (
         "import sys\n"
         "try:\n" + "".join(f"    {line}\n" for line in code.splitlines()) + "except SystemExit:\n    pass\n"
