@@ -1,26 +1,66 @@
-"""The read-only observer of training: it is told what happens and can change nothing."""
+"""Stages of learning, and the read-only observers that are told about them and can change nothing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import Enum
 
 from torch import Tensor
+
+
+class Stage(str, Enum):
+    """The stages that a run is made of; the values appear in results, progress and trackers."""
+
+    INITIAL_LEARNING = "initial learning"
+    MEMORY_UPDATE = "memory update"
+    REPLAY = "replay"
+    ACTIVATION = "activation"
+    RECONSOLIDATION = "reconsolidation"
+    EMBEDDING = "embedding"
+    SOLVING = "solving"
+    EVALUATION = "evaluation"
+    KEEPING = "keeping"
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class Observer:
     """Hears about every stage and step; this one does nothing, subclasses show or time it."""
 
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
         """A stage of `epochs × steps_per_epoch` steps begins."""
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:
         """An optimization step was made; `terms` are the weighted, detached losses of the step."""
 
-    def stage_ends(self, name: str) -> None:
+    def stage_ends(self, stage: str) -> None:
         """The stage is over."""
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, stage: str) -> Iterator[None]:
         """A stage without steps of its own, such as the memory update."""
-        self.stage_begins(name)
+        self.stage_begins(stage)
         yield
-        self.stage_ends(name)
+        self.stage_ends(stage)
+
+
+class Observers(Observer):
+    """Several observers as one: each hears everything, in the order in which they are given."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self.observers = tuple(observers)
+
+    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+        """Tell every observer that a stage begins."""
+        for observer in self.observers:
+            observer.stage_begins(stage, epochs=epochs, steps_per_epoch=steps_per_epoch)
+
+    def step_ends(self, terms: Mapping[str, Tensor]) -> None:
+        """Tell every observer the losses of a step."""
+        for observer in self.observers:
+            observer.step_ends(terms)
+
+    def stage_ends(self, stage: str) -> None:
+        """Tell every observer that the stage is over."""
+        for observer in self.observers:
+            observer.stage_ends(stage)

@@ -8,15 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from repcl.data import TaskStream
 from repcl.experiments.checkpoint import remove_checkpoints
-from repcl.experiments.cluster.mail import Postbox
 from repcl.experiments.failure import Failure
 from repcl.experiments.grid import perform
 from repcl.experiments.keeping import remove_kept
 from repcl.experiments.result import RESULT, Result
 from repcl.experiments.run import run_folder
 from repcl.experiments.run_request import RunRequest
+
+from repcl.data import TaskStream
+from repcl.experiments.cluster.mail import Postbox
 
 MARK = ".driver"
 

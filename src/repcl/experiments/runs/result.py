@@ -1,22 +1,20 @@
 """The result of one run, as it stands in `result.json`."""
 
 import json
-import os
 import platform
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from importlib import metadata
+from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from repcl.errors import ResultMismatch
+from repcl.evaluation import Summary, summarize
 
 FORMAT = 1
-Keep = Literal["none", "representations", "weights"]
-KEEPS: tuple[Keep, ...] = get_args(Keep)
-RESULT, PREDICTIONS = "result.json", "predictions.jsonl"
 PACKAGES = ("repcl", "torch", "transformers", "scikit-learn", "numpy")
 
 
@@ -45,7 +43,7 @@ class MemorySummary(BaseModel):
 
 
 class Seconds(BaseModel):
-    """Time spent: in each stage of each task by its name, and in all."""
+    """Time spent: in each stage of each task by its name, and the total."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -53,12 +51,11 @@ class Seconds(BaseModel):
     all: float
 
 
-class KeptSummary(BaseModel):
-    """What was kept for analysis beside the result, and its cost on disk."""
+class SavedRepresentations(BaseModel):
+    """The representations saved beside the result, and their cost on disk."""
 
     model_config = ConfigDict(frozen=True)
 
-    what: Keep
     folder: str
     files: int
     bytes: int
@@ -95,7 +92,7 @@ class Result(BaseModel):
     predictions: str
     seconds: Seconds
     memory: MemorySummary
-    kept: KeptSummary | None = None
+    representations: SavedRepresentations | None = None
 
     @field_validator("accuracy_matrix")
     @classmethod
@@ -110,36 +107,13 @@ class Result(BaseModel):
         return values
 
     @property
-    def keep(self) -> Keep:
-        """What the run kept for analysis."""
-        return self.kept.what if self.kept is not None else "none"
-
-    @property
     def row(self) -> str:
         """The name of the table row it belongs to."""
         return f"{self.method}@{self.variant}" if self.variant else self.method
 
-
-def _check_lengths(lists: Iterable[Sized], known: ValidationInfo) -> None:
-    """Each has one entry for each task, if the order of the tasks is known."""
-    tasks = known.data.get("class_order")
-    for found in map(len, lists):
-        if tasks is not None and found != len(tasks):
-            raise PydanticCustomError(
-                "tasks",
-                "expected {tasks} entries, one for each task, found {found}",
-                {"tasks": len(tasks), "found": found},
-            )
-
-
-def installed_versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
-    return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
-
-
-def write_result(result: Result, folder: Path) -> None:
-    """Write `result.json` in one step: it is there as a whole or not at all."""
-    write_whole(folder / RESULT, json.dumps(result.model_dump(), indent=1, ensure_ascii=False) + "\n")
+    def to_json(self) -> str:
+        """The content of `result.json`."""
+        return json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n"
 
 
 def read_result(path: Path) -> Result:
@@ -165,14 +139,30 @@ def read_result(path: Path) -> Result:
         ) from error
 
 
-def find_results(folder: Path) -> list[Result]:
-    """All results below a folder, by benchmark, method and round."""
-    results = [read_result(path) for path in sorted(folder.glob(f"*/*/round-*/{RESULT}"))]
-    return sorted(results, key=lambda result: (result.benchmark, result.row, result.round))
+def accuracies_after_task(results: Sequence[Result]) -> list[Summary | None]:
+    """Accuracy over all classes seen so far after each task, in percent, over the rounds that have it."""
+    after = zip_longest(*(result.accuracy_after_task for result in results))
+    return [summarize_percent(values) for values in after]
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that a reader never sees half of it."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+def summarize_percent(values: Iterable[float | None]) -> Summary | None:
+    """Mean and standard deviation of fractions in percent; None if there are none."""
+    present = [100 * value for value in values if value is not None]
+    return summarize(present) if present else None
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
+
+
+def _check_lengths(lists: Iterable[Sized], known: ValidationInfo) -> None:
+    """Each has one entry for each task, if the order of the tasks is known."""
+    tasks = known.data.get("class_order")
+    for found in map(len, lists):
+        if tasks is not None and found != len(tasks):
+            raise PydanticCustomError(
+                "tasks",
+                "expected {tasks} entries, one for each task, found {found}",
+                {"tasks": len(tasks), "found": found},
+            )

@@ -1,29 +1,50 @@
-"""Which classes make up which task, and how many examples of each are used."""
+"""Which stream of tasks is wanted: the data, the round, and how classes are arranged in tasks."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
-from repcl.benchmarks.base import Split
+from repcl.benchmarks.base import Protocol, Split
 from repcl.benchmarks.order_file import read_class_order
 from repcl.data.order import equal_parts
-from repcl.errors import InvalidSetting
+from repcl.errors import InvalidSetting, UnknownName
 
 
 @dataclass(frozen=True)
-class Arrangement:
-    """A user's wishes for a stream; None leaves the benchmark's own way.
+class StreamSpec:
+    """One round of a benchmark, or of a user's data file; None leaves the benchmark's own way.
 
     Attributes:
-        class_order_file: one class name a line, or a JSON list of tasks, each a list of class names.
+        name: a benchmark's name, or the path of a CSV, TSV, JSONL or Parquet file.
+        round: decides class order and split of a benchmark, and the split of a user's file.
+        data_dir: holds one folder per benchmark; else `REPCL_DATA`, else the user's cache folder.
+        tasks: number of tasks, as equal as possible.
+        classes_per_task: size of each task; with `tasks`, the first so many tasks are used.
+        class_order_file: one class name per line, or a JSON list of tasks, each a list of class names.
+        max_train_per_class: keep the first so many training examples of a class.
+        max_test_per_class: keep the first so many test examples of a class.
+        test_file: test part of a user's file; without it, a fifth of each class is held out.
+        text_column: column with the texts of a user's file.
+        label_column: column with the labels of a user's file.
+        protocol: where a paper and its released code differ, the one to follow.
     """
 
+    name: str
+    round: int = 0
+    data_dir: Path | None = None
     tasks: int | None = None
     classes_per_task: int | None = None
     class_order_file: Path | None = None
     max_train_per_class: int | None = None
     max_test_per_class: int | None = None
+    test_file: Path | None = None
+    text_column: str = "text"
+    label_column: str = "label"
+    protocol: Protocol = "code"
 
     def __post_init__(self) -> None:
+        if self.protocol not in get_args(Protocol):
+            raise UnknownName("protocol", self.protocol, get_args(Protocol))
         for name in ("tasks", "classes_per_task", "max_train_per_class", "max_test_per_class"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -42,7 +63,7 @@ class Arrangement:
         return self._first(tasks)
 
     def cap(self, split: Split) -> Split:
-        """Keep the first examples of a class, as many as wished."""
+        """Keep the first examples of a class, as many as wanted."""
         return Split(split.train[: self.max_train_per_class], split.test[: self.max_test_per_class])
 
     def _fitting_tasks(self, classes: int, default_tasks: int) -> int:
@@ -58,7 +79,7 @@ class Arrangement:
         if self.tasks is not None and self.tasks > len(tasks):
             raise InvalidSetting(
                 f"{self.tasks} tasks of {self.classes_per_task} classes were asked for, but the classes make "
-                f"{len(tasks)}: use fewer tasks or fewer classes a task."
+                f"{len(tasks)}: use fewer tasks or fewer classes per task."
             )
         return tasks[: self.tasks]
 
@@ -66,6 +87,6 @@ class Arrangement:
         if self.classes_per_task is not None or self.tasks not in (None, len(explicit)):
             raise InvalidSetting(
                 f"{self.class_order_file} already lists {len(explicit)} tasks: "
-                "leave out the number of tasks and of classes a task."
+                "leave out the number of tasks and of classes per task."
             )
         return explicit

@@ -1,4 +1,4 @@
-"""The analysis of finished runs: everything that can be asked of what they kept, as it stands in a file."""
+"""The analysis of finished runs: everything that can be asked of what they saved, as it stands in a file."""
 
 import json
 from collections import Counter
@@ -32,19 +32,22 @@ from repcl.analysis import (
     taken_for_newer,
 )
 from repcl.errors import ResultMismatch
-from repcl.evaluation import TestedExample, class_forgetting, read_predictions
-from repcl.experiments.kept import keep_again, read_snapshots
-from repcl.experiments.result import RESULT, Result, read_result, write_whole
-from repcl.experiments.threads import torch_threads
+from repcl.evaluation import TestedExample, class_forgetting
+from repcl.experiments.representations.read import how_to_save, read_snapshots
+from repcl.experiments.runs.observers import Tell
+from repcl.experiments.runs.pool import torch_threads
+from repcl.experiments.runs.result import Result
+from repcl.experiments.runs.store import ANALYSIS, StoredRun
+from repcl.files import write_whole
+from repcl.presets import PRESETS, load_preset
 
 FORMAT = 2  # 1 had pairs of a text with itself in I(Z1;Z1+)
-ANALYSIS = "analysis.json"
 AUTHORS_ANALYSIS = "analysis-authors.json"  # for comparison only: no report reads it
 
 
 @dataclass(frozen=True)
 class Representations:
-    """What the kept representations of a run say.
+    """What the saved representations of a run say.
 
     Attributes:
         inputs: I(X1;Z1) on the first task's test texts after that task; at the end for `joint`.
@@ -84,7 +87,7 @@ class RunAnalysis:
         settings: how mutual information was estimated.
         confusions: which old classes are taken for which newer ones in the end.
         forgetting: points that each class lost since its best moment, as fractions.
-        representations: None where the run did not keep them.
+        representations: None where the run did not save them.
     """
 
     fingerprint: str
@@ -98,16 +101,50 @@ class RunAnalysis:
 _AS_JSON: TypeAdapter[RunAnalysis] = TypeAdapter(RunAnalysis)
 
 
+@dataclass(frozen=True)
+class AnalysisSpec:
+    """One run to be analyzed, and the file in its folder that the answers go to."""
+
+    run: StoredRun
+    settings: EstimatorSettings
+    fresh: bool = False
+    file: str = ANALYSIS
+
+    @property
+    def title(self) -> str:
+        """How the analysis is called in overviews."""
+        return f"analysis of {self.run.folder}"
+
+    @property
+    def error_log(self) -> Path:
+        """Where its traceback is kept if it fails."""
+        return self.run.folder / "analysis.error.txt"
+
+    @property
+    def is_shared(self) -> bool:
+        """One process makes an analysis."""
+        return False
+
+
+def perform_analysis(spec: AnalysisSpec, _: Tell) -> RunAnalysis:
+    """Analyze a run as a job of a pool."""
+    return analyze_run(spec.run, spec.settings, fresh=spec.fresh, file=spec.file)
+
+
 def analyze_run(
-    folder: Path, settings: EstimatorSettings, *, fresh: bool = False, file: str = ANALYSIS
+    run: StoredRun, settings: EstimatorSettings, *, fresh: bool = False, file: str = ANALYSIS
 ) -> RunAnalysis:
     """Analyze a run and write the file beside its result; an analysis already there is read."""
-    result = read_result(folder / RESULT)
-    earlier = None if fresh else read_analysis(folder, file)
+    result, path = run.result, run.folder / file
+    earlier = None if fresh else read_analysis(path)
     if earlier is not None and _is_current(earlier, result, settings):
         return earlier
-    tested = _read_tested(folder, result)
-    snapshots = read_snapshots(folder, result)
+    if not run.predictions_file.is_file():
+        raise ResultMismatch(
+            f"{run.predictions_file} is missing, and a run is not analyzed without its predictions; "
+            f"make it again, and {how_to_save(result)}"
+        )
+    tested, snapshots = run.predictions(), read_snapshots(run)
     class_tasks = {name: task for task, names in reversed([*enumerate(result.class_order)]) for name in names}
     with torch_threads(1):
         found = RunAnalysis(
@@ -115,17 +152,14 @@ def analyze_run(
             settings,
             confusions=taken_for_newer(tested, class_tasks),
             forgetting=class_forgetting(tested),
-            representations=_ask(snapshots, folder, result, tested, settings)
-            if snapshots is not None
-            else None,
+            representations=None if snapshots is None else _ask(snapshots, run, tested, settings),
         )
-    write_whole(folder / file, json.dumps(_AS_JSON.dump_python(found, mode="json"), indent=1) + "\n")
+    write_whole(path, json.dumps(_AS_JSON.dump_python(found, mode="json"), indent=1) + "\n")
     return found
 
 
-def read_analysis(folder: Path, file: str = ANALYSIS) -> RunAnalysis | None:
-    """The analysis of a run, if it was made by this version."""
-    path = folder / file
+def read_analysis(path: Path) -> RunAnalysis | None:
+    """The analysis in a file, if it was made by this version."""
     if not path.is_file():
         return None
     try:
@@ -135,41 +169,26 @@ def read_analysis(folder: Path, file: str = ANALYSIS) -> RunAnalysis | None:
         raise ResultMismatch(f"{path} is damaged; delete it and analyze the run again.") from error
 
 
-def remove_analysis(folder: Path) -> None:
-    """Drop what an analysis of an earlier run wrote, figures too."""
-    for pattern in (ANALYSIS, "analysis-*.json", "analysis-*.svg", "analysis-*.png"):
-        for path in folder.glob(pattern):
-            path.unlink()
+def estimator_of(result: Result) -> EstimatorSettings:
+    """The estimator of the preset that a run was made with; a user's own file may be gone."""
+    is_there = result.preset in PRESETS or Path(result.preset).is_file()
+    return load_preset(result.preset).estimator if is_there else EstimatorSettings()
 
 
 def _is_current(earlier: RunAnalysis, result: Result, settings: EstimatorSettings) -> bool:
     """Whether nothing has changed since: the run, the estimator, and whether there are representations."""
-    is_whole = (earlier.representations is not None) == (result.keep == "representations")
+    is_whole = (earlier.representations is None) == (result.representations is None)
     return is_whole and (earlier.fingerprint, earlier.settings) == (result.fingerprint, settings)
 
 
-def _read_tested(folder: Path, result: Result) -> list[TestedExample]:
-    path = folder / Path(result.predictions).name
-    if not path.is_file():
-        raise ResultMismatch(
-            f"{path} is missing, and a run is not analyzed without its predictions; "
-            f"to make it again: {keep_again(result)}"
-        )
-    return read_predictions(path)
-
-
 def _ask(
-    snapshots: Snapshots,
-    folder: Path,
-    result: Result,
-    tested: Sequence[TestedExample],
-    settings: EstimatorSettings,
+    snapshots: Snapshots, run: StoredRun, tested: Sequence[TestedExample], settings: EstimatorSettings
 ) -> Representations:
-    first, last = snapshots.first, snapshots.last
+    first, last, result = snapshots.first, snapshots.last, run.result
     if first is None or last is None:
         raise ResultMismatch(
-            f"{folder} does not hold representations after the first and the last task; "
-            f"to keep them again: {keep_again(result)}"
+            f"{run.folder} does not hold representations after the first and the last task; "
+            f"{how_to_save(result)}"
         )
     of_first = snapshots.test_tasks == 0
     labels = torch.from_numpy(snapshots.test_labels)
