@@ -12,7 +12,9 @@ from torch import distributed as torch_distributed
 from repcl.data import Batch, TaskStream
 from repcl.errors import ProcessesDisagree
 from repcl.experiments import run_experiment
-from repcl.experiments.run import _check_agreement, _earlier_result
+from repcl.experiments.runs.run import agreed_result, check_agreement
+from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec, plan_run
+from repcl.experiments.runs.store import RunFolder
 from repcl.methods import Method, build_method
 from repcl.model import (
     Embedder,
@@ -132,11 +134,17 @@ def disagreements(folder: Path) -> dict[str, str]:
         (own / "checkpoint-1").mkdir(parents=True)
         (own / "checkpoint-1/progress.json").write_text('{"fingerprint": "same", "predictions": [["fruit"]]}')
     method = build_method("fea", "sentence", encoder=tiny_encoder(), settings={}, device="cpu")
+    stream = TaskStream("toy", "sentence", TASKS)
+
+    def run(fingerprint: str, *, fresh: bool = False) -> ResolvedRun:
+        spec = RunSpec("fea", stream, RunOptions(fresh=fresh, processes=processes()))
+        return ResolvedRun(spec, "toy", plan_run("fea", stream), RunFolder(own), fingerprint)
+
     return {
-        "folder": sentence_of(_earlier_result, own, "same", "none", fresh=False),
-        "fresh folder": sentence_of(_earlier_result, own, "same", "none", fresh=True),
-        "data": sentence_of(_earlier_result, None, f"data {rank}", "none", fresh=False),
-        "predictions": sentence_of(_check_agreement, method, [f"class {rank}"]),
+        "folder": sentence_of(agreed_result, run("same")),
+        "fresh folder": sentence_of(agreed_result, run("same", fresh=True)),
+        "data": sentence_of(agreed_result, run(f"data {rank}")),
+        "predictions": sentence_of(check_agreement, method, [f"class {rank}"]),
     }
 
 
@@ -148,8 +156,9 @@ def a_run(folder: Path) -> list[str]:
         encoder=tiny_encoder(),
         settings={"initial_epochs": 1, "replay_epochs": 1},
         out=folder / f"out-{processes().rank}",
-        keep="representations",
+        save_representations=True,
         report_to=("tensorboard",),
+        processes=processes(),
     )
     return sorted(path.name for path in folder.glob(f"out-{processes().rank}/toy/fea/round-0/*"))
 

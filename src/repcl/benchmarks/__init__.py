@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 
 from repcl.benchmarks.banking77 import BANKING77
-from repcl.benchmarks.base import Benchmark, Protocol
+from repcl.benchmarks.base import Benchmark
 from repcl.benchmarks.clinc150 import CLINC150
 from repcl.benchmarks.demo import DEMO
 from repcl.benchmarks.fewrel import FEWREL
@@ -40,7 +40,7 @@ def load_benchmark(  # noqa: PLR0913 (one keyword per command-line option)
     test_file: str | Path | None = None,
     text_column: str = "text",
     label_column: str = "label",
-    protocol: Protocol = "code",
+    protocol: str = "code",
 ) -> TaskStream:
     """One round of a benchmark, or of a user's data file, as a stream of tasks; see `StreamSpec`."""
     return load_stream(

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
-from repcl.benchmarks.base import Protocol, Split
+from repcl.benchmarks.base import PROTOCOLS, Split
 from repcl.benchmarks.order_file import read_class_order
 from repcl.data.order import equal_parts
 from repcl.errors import InvalidSetting, UnknownName
@@ -26,7 +25,7 @@ class StreamSpec:
         test_file: test part of a user's file; without it, a fifth of each class is held out.
         text_column: column with the texts of a user's file.
         label_column: column with the labels of a user's file.
-        protocol: where a paper and its released code differ, the one to follow.
+        protocol: `code` or `paper`, which to follow where a paper and its released code differ.
     """
 
     name: str
@@ -40,11 +39,11 @@ class StreamSpec:
     test_file: Path | None = None
     text_column: str = "text"
     label_column: str = "label"
-    protocol: Protocol = "code"
+    protocol: str = "code"
 
     def __post_init__(self) -> None:
-        if self.protocol not in get_args(Protocol):
-            raise UnknownName("protocol", self.protocol, get_args(Protocol))
+        if self.protocol not in PROTOCOLS:
+            raise UnknownName("protocol", self.protocol, PROTOCOLS)
         for name in ("tasks", "classes_per_task", "max_train_per_class", "max_test_per_class"):
             value = getattr(self, name)
             if value is not None and value < 1:

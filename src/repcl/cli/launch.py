@@ -3,10 +3,15 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
 
 from repcl.errors import InvalidSetting, MissingPackage
-from repcl.model import Processes, best_device, processes, working_as
-from repcl.model.processes import Precision
+
+if TYPE_CHECKING:
+    from repcl.model import Processes
+    from repcl.model.processes import Precision
 
 # Set by accelerate's launcher and by torch's.
 SIGNS = ("ACCELERATE_MIXED_PRECISION", "TORCHELASTIC_RUN_ID")
@@ -23,11 +28,13 @@ def is_launched() -> bool:
 
 
 @contextmanager
-def launched() -> Iterator[None]:
-    """Join the processes that were launched together; without a launcher nothing happens."""
+def launched() -> Iterator["Processes | None"]:
+    """Join the processes that were launched together; None without a launcher."""
     if not is_launched():
-        yield
+        yield None
         return
+    from repcl.model import Processes, best_device
+
     precision, chunks = wanted_precision(os.environ), wanted_chunks(os.environ)
     is_on_processors = _is_set("ACCELERATE_USE_CPU", os.environ) or best_device().type == "cpu"
     try:
@@ -36,16 +43,23 @@ def launched() -> Iterator[None]:
         raise MissingPackage("Several processes need accelerate: pip install 'repcl[accelerate]'.") from error
     state = PartialState(cpu=is_on_processors)
     check_number(state.num_processes, os.environ)
-    here = Processes(state.num_processes, state.process_index, state.device, precision, chunks)
-    with working_as(here):
-        yield
+    yield Processes(state.num_processes, state.process_index, state.device, precision, chunks)
     # Not after an error: others may be waiting for this process, and the launcher has to see it end.
     state.destroy_process_group()
 
 
-def runs_at_a_time(workers: int | None, device: str | None, ray: str | None = None) -> int:
-    """How many runs are made at a time: one a core, or one by all processes that were launched together."""
-    given = processes().device
+def processes_of(context: typer.Context) -> "Processes":
+    """The processes that a command was launched with, as `main` put them into its context."""
+    from repcl.model import Processes
+
+    return context.obj if isinstance(context.obj, Processes) else Processes()
+
+
+def runs_at_a_time(
+    processes: "Processes", *, workers: int | None, device: str | None, ray: str | None = None
+) -> int:
+    """How many runs are made at a time: one per core, or one by all processes launched together."""
+    given = processes.device
     if given is None:
         return workers or os.cpu_count() or 1
     for option, value in (("--workers", workers if workers != 1 else None), ("--ray", ray)):
@@ -76,7 +90,7 @@ def check_number(found: int, environment: Mapping[str, str]) -> None:
         )
 
 
-def wanted_precision(environment: Mapping[str, str]) -> Precision:
+def wanted_precision(environment: Mapping[str, str]) -> "Precision":
     """The precision that accelerate was told; what would give wrong numbers or no effect is refused."""
     for variable, engine in ENGINES.items():
         if _is_set(variable, environment):

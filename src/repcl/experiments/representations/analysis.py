@@ -139,7 +139,7 @@ def analyze_run(
     earlier = None if fresh else read_analysis(path)
     if earlier is not None and _is_current(earlier, result, settings):
         return earlier
-    if not run.predictions_file.is_file():
+    if not run.has_predictions:
         raise ResultMismatch(
             f"{run.predictions_file} is missing, and a run is not analyzed without its predictions; "
             f"make it again, and {how_to_save(result)}"

@@ -2,12 +2,14 @@
 
 from itertools import accumulate
 
+import torch
+
 from repcl.data import Example, Task, TaskStream
-from repcl.experiments.clock import StageClock
-from repcl.experiments.observer import RunObserver
-from repcl.experiments.plan import RunPlan
-from repcl.experiments.threads import torch_threads
+from repcl.experiments.runs.observers import StageClock
+from repcl.experiments.runs.pool import torch_threads
+from repcl.experiments.runs.spec import RunPlan
 from repcl.methods import build_method
+from repcl.training import Stage
 
 # Work of a whole run relative to FEA's under preset `cpu`: seconds of the processor, testing included, as
 # `benchmarks/method_cost.py --tasks 3` measured them on `demo`. IDBR's grows with the number of tasks, for it
@@ -24,7 +26,7 @@ RELATIVE_COST = {
     "rp_cre": 1.29,
     "crl": 1.15,
     "crecl": 2.84,
-    "aca": 0.7,  # on FewRel, two tasks, 10 texts a class; it takes relations only
+    "aca": 0.7,  # on FewRel, two tasks, 10 texts per class; it takes relations only
     "repcl": 1.99,
     "repcl@no-con": 1.8,  # the three variants by counting passes
     "repcl@no-xmlm": 1.4,
@@ -63,7 +65,7 @@ def expected_seconds(plan: RunPlan, fea: RunPlan, stream: TaskStream, seconds_pe
     return seconds_per_text * relative_cost(plan.row) * work
 
 
-def measure_step(fea: RunPlan, stream: TaskStream, *, device: str | None = None) -> float:
+def measure_step(fea: RunPlan, stream: TaskStream, *, device: torch.device | str | None = None) -> float:
     """Seconds that a training step takes for each of its texts, from the shorter of two lessons.
 
     The first lesson also pays for what happens once, and either may be held up by other work.
@@ -74,9 +76,9 @@ def measure_step(fea: RunPlan, stream: TaskStream, *, device: str | None = None)
     with torch_threads(1):  # as in a run
         learner = build_method("fea", stream.kind, encoder=fea.encoder, settings=settings, device=device)
         for _ in range(2):
-            learner.observer = clock = StageClock(RunObserver())
+            learner.observer = clock = StageClock()
             learner.learn(lesson)
-            spent.append(clock.seconds["initial learning"])
+            spent.append(clock.seconds[Stage.INITIAL_LEARNING.value])
     return min(spent) / len(lesson.train)
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from torch import Tensor
 
@@ -133,7 +133,7 @@ class Ended(Generic[Outcome]):
     outcome: Outcome
 
 
-Event: TypeAlias = TaskBegins | TaskEnds | StageBegins | StepEnds | Note | Ended[object]
+Event: TypeAlias = TaskBegins | TaskEnds | StageBegins | StepEnds | Note | Ended[Any]
 Tell = Callable[[Event], None]
 Listener = Callable[[int, Event], None]
 

@@ -126,7 +126,7 @@ class Worker(Generic[SomeJob, Outcome]):
         self.connection.send(job)
         return self
 
-    def next_event(self) -> Event | Ended[Any]:
+    def next_event(self) -> Event:
         """What its job reports next; the death of the process counts as the failure of the job."""
         try:
             event: Event = self.connection.recv()

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from repcl.errors import ClusterUnavailable, InvalidSetting
-from repcl.experiments.result import installed_versions
+from repcl.experiments.runs.result import installed_versions
 
 LOCAL, RUNNING_HERE = "local", "auto"
 CLIENT = "ray://"
 Resources = dict[str, float]  # by Ray's names
-PATIENCE = 5.0  # seconds for a machine to answer; Ray itself would wait for minutes
+TIMEOUT = 5.0  # seconds for a machine to answer; Ray itself would wait for minutes
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def check_reachable(address: str) -> None:
             f"`ray start --head` shows the address of the cluster that it starts."
         )
     try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        socket.create_connection((host, int(port)), timeout=TIMEOUT).close()
     except (OSError, OverflowError) as error:
         raise ClusterUnavailable(_why_not(address, error)) from error
 

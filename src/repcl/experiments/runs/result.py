@@ -2,9 +2,8 @@
 
 import json
 import platform
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sized
 from importlib import metadata
-from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from repcl.errors import ResultMismatch
-from repcl.evaluation import Summary, summarize
 
 FORMAT = 1
 PACKAGES = ("repcl", "torch", "transformers", "scikit-learn", "numpy")
@@ -137,18 +135,6 @@ def read_result(path: Path) -> Result:
             f"{path} is damaged at {'.'.join(map(str, first['loc']))} ({first['msg'].lower()}); "
             "delete it, or use --fresh to run it again."
         ) from error
-
-
-def accuracies_after_task(results: Sequence[Result]) -> list[Summary | None]:
-    """Accuracy over all classes seen so far after each task, in percent, over the rounds that have it."""
-    after = zip_longest(*(result.accuracy_after_task for result in results))
-    return [summarize_percent(values) for values in after]
-
-
-def summarize_percent(values: Iterable[float | None]) -> Summary | None:
-    """Mean and standard deviation of fractions in percent; None if there are none."""
-    present = [100 * value for value in values if value is not None]
-    return summarize(present) if present else None
 
 
 def installed_versions() -> dict[str, str]:

@@ -114,10 +114,9 @@ def agreed_result(run: ResolvedRun) -> Result | None:
             "Expected the same data, settings and version of repcl for every process, found others on "
             "different machines; make them equal."
         )
-    finished = reached = None
-    if folder is not None:
-        finished = folder.earlier(run.fingerprint, save_representations=run.options.save_representations)
-        reached = folder.progress()
+    finished, reached = run.finished, None
+    if folder is not None and finished is None:
+        finished, reached = folder.earlier(run.fingerprint), folder.progress()
     if not is_equal_everywhere((finished is not None, len(reached.predictions) if reached else 0)):
         raise ProcessesDisagree(
             f"Expected {folder and folder.path} to be one folder that all processes share, found a run that "

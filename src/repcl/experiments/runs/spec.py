@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,8 @@ class RunSpec:
         if options.out is not None:
             folder = RunStore(options.out).folder(stream.name, plan.row, plan.round)
         fingerprint = _fingerprint(plan, stream, options.processes)
-        return ResolvedRun(self, stream.name, plan, folder, fingerprint)
+        run = ResolvedRun(self, stream.name, plan, folder, fingerprint)
+        return replace(run, finished=run.earlier())
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class ResolvedRun:
         plan: method, encoder and settings.
         folder: where it keeps its files, if it keeps any.
         fingerprint: a hash of plan, data and precision: equal hashes give equal numbers.
+        finished: the result, if the run was made before.
     """
 
     spec: RunSpec
@@ -133,6 +135,7 @@ class ResolvedRun:
     plan: RunPlan
     folder: RunFolder | None
     fingerprint: str
+    finished: Result | None = None
 
     @property
     def options(self) -> RunOptions:
@@ -161,9 +164,9 @@ class ResolvedRun:
         return (self.options.out or Path()) / f"{name}.error.txt"
 
     def earlier(self) -> Result | None:
-        """The result of the same run made earlier; a folder with another run in it is refused."""
-        if self.folder is None or self.options.fresh:
-            return None
+        """The result of the same run made before; a folder with another run in it is refused."""
+        if self.folder is None or self.options.fresh or self.finished is not None:
+            return self.finished
         return self.folder.earlier(self.fingerprint, save_representations=self.options.save_representations)
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import isclose
@@ -89,8 +89,10 @@ class RunStore:
 
     def verify(self) -> Verification:
         """Recompute every metric of every result from its predictions; one that differs is an error."""
-        outcomes = [run.verify() for run in self._runs]
-        return Verification(outcomes.count(True), outcomes.count(False))
+        checked = [run for run in self._runs if run.has_predictions]
+        for run in checked:
+            run.verify(run.predictions())
+        return Verification(len(checked), len(self._runs) - len(checked))
 
     @cached_property
     def _runs(self) -> list["StoredRun"]:
@@ -109,12 +111,17 @@ class StoredRun:
 
     @property
     def predictions_file(self) -> Path:
-        """Where its predictions are stored, if they are."""
+        """Where its predictions stand."""
         return self.folder / Path(self.result.predictions).name
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether they are stored."""
+        return self.predictions_file.is_file()
 
     def predictions(self) -> list[TestedExample]:
         """What was predicted, empty if not stored; those of a large grid do not all fit in memory."""
-        return read_predictions(self.predictions_file) if self.predictions_file.is_file() else []
+        return read_predictions(self.predictions_file) if self.has_predictions else []
 
     def analysis(self) -> "RunAnalysis | None":
         """Its analysis, if one of this very run was made."""
@@ -123,11 +130,9 @@ class StoredRun:
         found = read_analysis(self.folder / ANALYSIS)
         return found if found is not None and found.fingerprint == self.result.fingerprint else None
 
-    def verify(self) -> bool:
-        """Whether there are predictions to recompute its metrics from; one that differs is an error."""
-        if not self.predictions_file.is_file():
-            return False
-        tested, stored = self.predictions(), self.result
+    def verify(self, tested: Sequence[TestedExample]) -> None:
+        """Recompute every metric from the predictions, which are given; one that differs is an error."""
+        stored = self.result
         if len(tested) != stored.data.test:
             self._refuse("number of test examples", stored.data.test, len(tested))
         scores = score_predictions(tested, len(stored.class_order))
@@ -136,7 +141,6 @@ class StoredRun:
         for metric, value in computed.items():
             if not _agree(getattr(stored, metric), value):
                 self._refuse(metric, getattr(stored, metric), value)
-        return True
 
     def _refuse(self, metric: str, stored: Any, computed: Any) -> None:
         raise ResultMismatch(

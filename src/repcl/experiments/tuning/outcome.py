@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from repcl.experiments.plan import split_variant
-from repcl.experiments.result import write_whole
-from repcl.experiments.trials import Trial
-from repcl.experiments.tuning import Search, best_trial
+from repcl.experiments.runs.spec import split_variant
+from repcl.experiments.tuning.search import Search, best_trial
+from repcl.experiments.tuning.trials import Trial
+from repcl.files import write_whole
 from repcl.presets import PRESETS
 
 
@@ -40,8 +40,7 @@ def preset_text(search: Search, trials: Sequence[Trial], command: str) -> str:
     """The file: other methods are as in the preset that the search began with."""
     name, _ = split_variant(search.method)
     # without the variant's own changes, which `--method NAME@VARIANT` makes again
-    request = replace(search.requests(0, {})[0], method=name)
-    plan = request.plan(request.load_stream())
+    plan = replace(search.trial_specs(0, {})[0], method=name).resolve().plan
     settings = {**plan.settings, **best_trial(trials).settings}
     lines = [f"{key} = {toml_value(value)}" for key, value in settings.items() if value is not None]
     base = plan.preset if plan.preset in PRESETS else str(Path(plan.preset).resolve())

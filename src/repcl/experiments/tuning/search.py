@@ -1,23 +1,33 @@
 """The search for settings: trials on the first three tasks, scored on held-out training texts."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from math import sqrt
 from pathlib import Path
+from random import Random
 from typing import Any, Protocol
 
-from repcl.data import TaskStream
-from repcl.errors import RepclError
-from repcl.experiments.events import Event, Listener
-from repcl.experiments.failure import Failure
-from repcl.experiments.first_tasks import search_stream
-from repcl.experiments.grid import run_grid
-from repcl.experiments.plan import RunPlan, split_variant, variant_settings
-from repcl.experiments.result import Result
-from repcl.experiments.run_request import RunRequest
-from repcl.experiments.search_space import Space, fit_space, load_space
-from repcl.experiments.trials import Trial, TrialStore, draw_settings
+from repcl.benchmarks import StreamSpec, load_stream
+from repcl.data import Example, Provenance, Task, TaskStream, round_seed
+from repcl.errors import InvalidData, RepclError
+from repcl.experiments.runs.observers import Event, Listener
+from repcl.experiments.runs.pool import Failure, perform_all
+from repcl.experiments.runs.result import Result
+from repcl.experiments.runs.run import perform_run
+from repcl.experiments.runs.spec import (
+    ResolvedRun,
+    RunOptions,
+    RunPlan,
+    RunSpec,
+    split_variant,
+    variant_settings,
+)
+from repcl.experiments.tuning.space import Space, fit_space, load_space
+from repcl.experiments.tuning.trials import Trial, TrialStore, draw_settings
+
+TASKS = 3
+HELD_OUT = 4  # one distinct text of a class in so many
 
 
 class SearchFailed(RepclError):
@@ -25,36 +35,27 @@ class SearchFailed(RepclError):
 
 
 class Engine(Protocol):
-    """Whatever makes runs: `run_grid`, or one with its signature."""
+    """Whatever makes runs, on this machine or on a cluster."""
 
     def __call__(
-        self, requests: Sequence[RunRequest], *, workers: int, listener: Listener
+        self, runs: Sequence[ResolvedRun], *, workers: int, listener: Listener
     ) -> list[Result | Failure]:
-        """Make all runs; outcomes in the order of the requests."""
+        """Make all runs; outcomes in the order of the runs."""
 
 
 @dataclass(frozen=True)
-class TrialRequest(RunRequest):
+class TrialSpec(RunSpec):
     """A run of a trial: it is handed the first three tasks only, whoever makes it."""
 
     trial: int = 0
 
     def load_stream(self) -> TaskStream:
         """The first three tasks, tested on held-out training texts."""
-        return search_stream(super().load_stream())
-
-    @property
-    def title(self) -> str:
-        """How the run is called in overviews."""
-        return trial_title(self.trial, self.stream["round"])
+        return self.stream if isinstance(self.stream, TaskStream) else _load_search_stream(self.stream)
 
 
-TrialListener = Callable[[TrialRequest, Event], None]
-
-
-def trial_title(trial: int, round_number: int) -> str:
-    """How a trial's run is called in overviews."""
-    return f"trial {trial} round {round_number}"
+TrialListener = Callable[[int, int, Event], None]
+"""Is told the number of a trial, its round, and what happened."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Search:
     Attributes:
         method: its name, with `@variant` if wanted.
         benchmark: the name of the data.
-        streams: the arguments of `load_benchmark` for each round.
-        options: the other arguments of `run_experiment`; `settings` among them are fixed.
+        streams: the data of each round.
+        options: how trials are made; the settings among them are fixed.
         plans: the run of the preset's own settings in each round.
         space: what is searched.
         texts: number of held-out texts of each round.
@@ -75,8 +76,8 @@ class Search:
 
     method: str
     benchmark: str
-    streams: tuple[Mapping[str, Any], ...]
-    options: Mapping[str, Any]
+    streams: tuple[StreamSpec, ...]
+    options: RunOptions
     plans: tuple[RunPlan, ...]
     space: Space
     texts: tuple[int, ...]
@@ -99,11 +100,14 @@ class Search:
         space = {key: asdict(dimension) for key, dimension in self.space.items()}
         return {"runs": self.fingerprints, "space": space}
 
-    def requests(self, trial: int, settings: Mapping[str, Any]) -> list[TrialRequest]:
-        """The runs of a trial, one a round."""
-        chosen = {**self.options["settings"], **settings}
-        options = {**self.options, "settings": chosen, "out": self.folder / f"trial-{trial:03d}"}
-        return [TrialRequest(self.method, stream, options, trial) for stream in self.streams]
+    def trial_specs(self, trial: int, settings: Mapping[str, Any]) -> list[TrialSpec]:
+        """The runs of a trial, one per round."""
+        options = replace(
+            self.options,
+            settings={**self.options.settings, **settings},
+            out=self.folder / f"trial-{trial:03d}",
+        )
+        return [TrialSpec(self.method, stream, options, trial) for stream in self.streams]
 
     def standard_error(self, trial: Trial) -> float:
         """How far chance moves a trial's score: the binomial standard error of its mean accuracy."""
@@ -113,8 +117,8 @@ class Search:
 
 def plan_search(
     method: str,
-    streams: Sequence[Mapping[str, Any]],
-    options: Mapping[str, Any],
+    streams: Sequence[StreamSpec],
+    options: RunOptions,
     *,
     space: Path | None = None,
     out: Path,
@@ -123,26 +127,25 @@ def plan_search(
 
     Args:
         method: its name, with `@variant` if wanted.
-        streams: the arguments of `load_benchmark` for each round.
-        options: `encoder`, `preset`, `settings` (fixed ones) and the like for `run_experiment`.
+        streams: the data of each round.
+        options: how trials are made; the settings among them are fixed.
         space: a file that says what to search, instead of the shipped table.
         out: folder for results.
     """
     name, variant = split_variant(method)
-    requests = [TrialRequest(method, stream, options) for stream in streams]
-    loaded = [request.load_stream() for request in requests]
-    plans = [request.plan(stream) for request, stream in zip(requests, loaded, strict=True)]
-    fixed = {*variant_settings(name, variant), *options["settings"]}
+    runs = [TrialSpec(method, stream, options).resolve() for stream in streams]
+    plans, benchmark = [run.plan for run in runs], runs[0].benchmark
+    fixed = {*variant_settings(name, variant), *options.settings}
     return Search(
         method=method,
-        benchmark=loaded[0].name,
+        benchmark=benchmark,
         streams=tuple(streams),
         options=options,
         plans=tuple(plans),
         space=fit_space(load_space(name, space), name, plans[0].settings, fixed),
-        texts=tuple(sum(len(task.test) for task in stream.tasks) for stream in loaded),
-        fingerprints=tuple(plan.fingerprint(stream) for plan, stream in zip(plans, loaded, strict=True)),
-        folder=out / f"{method}-{loaded[0].name}",
+        texts=tuple(sum(len(task.test) for task in run.stream.tasks) for run in runs),
+        fingerprints=tuple(run.fingerprint for run in runs),
+        folder=out / f"{method}-{benchmark}",
     )
 
 
@@ -152,13 +155,13 @@ def run_search(
     *,
     trials: int,
     workers: int = 1,
-    engine: Engine = run_grid,
+    engine: Engine,
     listener: TrialListener,
 ) -> list[Trial]:
-    """Make trials until there are so many in all; those that are finished already are kept.
+    """Make trials until there are so many; those that are finished already are kept.
 
     Trials are drawn and run in groups. What a group tries depends on the groups before it only, so a search
-    that was stopped goes on with the very runs that it was making.
+    that was stopped resumes with the very runs that it was making.
     """
     done = store.trials()
     while len(done) < trials:
@@ -166,15 +169,22 @@ def run_search(
         numbers = range(first, min(first + store.group, trials))
         drawn = draw_settings(search.space, search.start, done[:first], numbers, search.rounds)
         waiting = [*zip(numbers, drawn, strict=True)][len(done) - first :]
-        requests = [request for number, settings in waiting for request in search.requests(number, settings)]
-        outcomes = engine(requests, workers=workers, listener=partial(_pass_on, listener, requests))
+        specs = [spec for number, settings in waiting for spec in search.trial_specs(number, settings)]
+        outcomes = engine(
+            [spec.resolve() for spec in specs], workers=workers, listener=partial(_pass_on, listener, specs)
+        )
         size = len(search.streams)
-        for place, (number, settings) in enumerate(waiting):
-            own = outcomes[place * size : (place + 1) * size]
+        for index, (number, settings) in enumerate(waiting):
+            own = outcomes[index * size : (index + 1) * size]
             trial = Trial(number, settings, _accuracies(own, search.folder, number))
             store.add(trial)
             done.append(trial)
     return done
+
+
+def run_here(runs: Sequence[ResolvedRun], *, workers: int, listener: Listener) -> list[Result | Failure]:
+    """Make the runs of trials on this machine."""
+    return perform_all(runs, perform_run, workers=workers, listener=listener)
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial:
@@ -182,8 +192,60 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
     return max(trials, key=lambda trial: (-1.0 if trial.score is None else trial.score, -trial.number))
 
 
-def _pass_on(listener: TrialListener, requests: Sequence[TrialRequest], run: int, event: Event) -> None:
-    listener(requests[run], event)
+def search_stream(stream: TaskStream) -> TaskStream:
+    """The first three tasks of a stream, tested on a quarter of their own training texts.
+
+    The stream's test texts and all later tasks are left behind. What is held out depends on the round only.
+    """
+    if len(stream.tasks) < TASKS:
+        raise InvalidData(
+            f"A search needs {TASKS} tasks, {stream.name} has {len(stream.tasks)}: "
+            "choose a larger --tasks or other data."
+        )
+    first = stream.tasks[:TASKS]
+    held_out = choose_held_out(
+        (example for task in first for example in task.train), round_seed(stream.round)
+    )
+    if not held_out:
+        raise InvalidData(
+            f"Nothing can be held out in the first {TASKS} tasks of {stream.name}: "
+            "no class has two different training texts; add texts."
+        )
+    notes = (f"The first {TASKS} of {len(stream.tasks)} tasks, tested on held-out training texts.",)
+    known = stream.provenance
+    provenance = Provenance(known.files, complete=known.complete, capped=known.capped, notes=notes)
+    tasks = tuple(_divide(task, held_out) for task in first)
+    return TaskStream(stream.name, stream.kind, tasks, stream.round, provenance)
+
+
+def choose_held_out(examples: Iterable[Example], seed: int) -> set[Example]:
+    """A quarter of the distinct examples of each class, at least one where a class has two."""
+    by_class: dict[str, dict[Example, None]] = {}
+    for example in examples:
+        by_class.setdefault(example.label, {})[example] = None
+    draw = Random(seed)
+    held_out: set[Example] = set()
+    for distinct in by_class.values():
+        if len(distinct) > 1:
+            held_out.update(draw.sample(list(distinct), max(1, round(len(distinct) / HELD_OUT))))
+    return held_out
+
+
+def _divide(task: Task, held_out: set[Example]) -> Task:
+    """Copies of one text stay together, so that none is both learned and tested."""
+    train = [example for example in task.train if example not in held_out]
+    test = list(dict.fromkeys(example for example in task.train if example in held_out))
+    return Task(task.classes, train, test)
+
+
+@lru_cache(maxsize=2)
+def _load_search_stream(spec: StreamSpec) -> TaskStream:
+    return search_stream(load_stream(spec))
+
+
+def _pass_on(listener: TrialListener, specs: Sequence[TrialSpec], index: int, event: Event) -> None:
+    spec = specs[index]
+    listener(spec.trial, spec.stream.round, event)
 
 
 def _accuracies(outcomes: Sequence[Result | Failure], folder: Path, number: int) -> tuple[float, ...]:

@@ -79,12 +79,12 @@ Space = Mapping[str, Dimension]
 def load_space(method: str, path: Path | None = None) -> Space:
     """The settings of a method to search, from a file or from the shipped table."""
     if path is None:
-        text = resources.files("repcl.experiments").joinpath("search_space.toml").read_text(encoding="utf-8")
+        text = resources.files("repcl.experiments.tuning").joinpath("space.toml").read_text(encoding="utf-8")
     elif path.is_file():
         text = path.read_text(encoding="utf-8")
     else:
         raise InvalidSetting(f"There is no file {path}: --space takes a TOML file with ranges of settings.")
-    source = str(path or "search_space.toml")
+    source = str(path or "space.toml")
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from repcl.errors import InvalidSetting, ResultMismatch
-from repcl.experiments.search_space import Choices, Dimension, Space
+from repcl.experiments.tuning.space import Choices, Dimension, Space
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -47,7 +47,7 @@ class TrialStore:
         folder: of the search.
         identity: what the search is; a folder that holds another one is refused.
         space: what is searched.
-        group: how many trials are drawn at a time; a search that goes on keeps the number it began with.
+        group: how many trials are drawn at a time; a search that resumes keeps the number it began with.
         fresh: forget what the folder holds.
     """
 
@@ -119,7 +119,7 @@ def draw_settings(
     for number in numbers:
         if number == 0:
             study.enqueue_trial(dict(start))
-        # a sampler for each trial, since a search that goes on does not know how often earlier ones drew
+        # a sampler for each trial, since a search that resumes does not know how often earlier ones drew
         seed = np.random.SeedSequence([*seeds, number]).generate_state(1)[0]
         study.sampler = optuna.samplers.TPESampler(seed=int(seed))
         values = study.ask({key: _distribution(dimension) for key, dimension in space.items()}).params

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,22 +12,15 @@ from pathlib import Path
 import pytest
 
 from repcl.errors import ClusterUnavailable, InvalidSetting
-from repcl.experiments.cluster import connection
-from repcl.experiments.cluster import grid as ray_grid
-from repcl.experiments.cluster.connection import (
-    check_reachable,
-    check_versions,
-    ray_cluster,
-    resources_of_run,
-)
-from repcl.experiments.cluster.grid import run_on_ray
-from repcl.experiments.cluster.worker import write_back
-from repcl.experiments.events import Event
-from repcl.experiments.failure import Failure
-from repcl.experiments.grid import run_grid
-from repcl.experiments.result import Result
-from repcl.experiments.run_request import RunRequest
-from tests.experiments.test_grid import ignore, numbers, requests
+from repcl.experiments.runs import ray as ray_runs
+from repcl.experiments.runs import ray_cluster as connection
+from repcl.experiments.runs.observers import Ended, Event, Note, StageBegins, TaskBegins, TaskEnds
+from repcl.experiments.runs.pool import Failure
+from repcl.experiments.runs.ray import run_on_ray
+from repcl.experiments.runs.ray_cluster import check_reachable, check_versions, ray_cluster, resources_of_run
+from repcl.experiments.runs.result import Result
+from repcl.experiments.runs.store import RunFolder
+from tests.experiments.runs.test_pool import ignore, make_here, numbers, resolved
 
 ours = {"python": "3.11.7", "repcl": "0.1.0", "torch": "2.13.0"}
 
@@ -121,7 +115,7 @@ def test_what_a_worker_sends_replaces_what_an_earlier_run_left(tmp_path):
         (tmp_path / old).parent.mkdir()
         (tmp_path / old).write_bytes(b"old")
     files = {"result.json": b"{}", "representations/after-0.safetensors": b"new"}
-    write_back(files, tmp_path)
+    RunFolder(tmp_path).lay_down(files)
     found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert found == set(files)
 
@@ -166,11 +160,11 @@ def test_8_runs_with_two_workers_killed_equal_local_ones(address, workshop, tmp_
         if len(heard) in moments:
             os.kill(draw.choice(busy_workers()), signal.SIGKILL)
 
-    asked = requests(workshop, tmp_path / "ray", methods)
+    asked = resolved(workshop, tmp_path / "ray", methods)
     outcomes = run_on_ray(asked, address=address, workers=None, listener=kill_at_these_moments)
-    run_grid(requests(workshop, tmp_path / "local", methods), workers=1, listener=ignore)
+    make_here(resolved(workshop, tmp_path / "local", methods))
     assert [type(outcome) for outcome in outcomes] == [Result] * 8
-    assert [event.values["text"] for event in heard if event.kind == "note"] == [
+    assert [event.text for event in heard if isinstance(event, Note)] == [
         "its worker was lost, another one takes it"
     ] * 2
     assert len(numbers(tmp_path / "ray")) == 8
@@ -182,11 +176,12 @@ def test_8_runs_with_two_workers_killed_equal_local_ones(address, workshop, tmp_
 def test_runs_on_machines_that_do_not_share_the_folder_leave_the_same_files(
     address, workshop, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(ray_grid, "MARK", ".a-mark-that-workers-do-not-look-for")
-    there, here = requests(workshop, tmp_path / "ray")[:1], requests(workshop, tmp_path / "local")[:1]
-    there[0].options["keep"] = here[0].options["keep"] = "representations"
+    monkeypatch.setattr(ray_runs, "MARK", ".a-mark-that-workers-do-not-look-for")
+    there, here = (
+        resolved(workshop, tmp_path / name, save_representations=True)[:1] for name in ("ray", "local")
+    )
     run_on_ray(there, address=address, workers=1, listener=ignore)
-    run_grid(here, workers=1, listener=ignore)
+    make_here(here)
 
     def files(out: Path) -> dict[str, bytes]:
         found = [path for path in out.rglob("*") if path.is_file() and path.name != "result.json"]
@@ -199,37 +194,34 @@ def test_runs_on_machines_that_do_not_share_the_folder_leave_the_same_files(
 
 @pytest.mark.slow
 def test_workers_need_no_data_file_and_a_failed_run_stops_no_other(address, workshop, tmp_path):
-    asked = requests(workshop, tmp_path)[:2]
-    nowhere = {**asked[0].options, "encoder": str(tmp_path / "no-encoder")}
-    broken = RunRequest("fea", asked[0].stream, nowhere)
-    for request in asked:
-        request.load_stream()
-    file = Path(asked[0].stream["name"])
+    gone = tmp_path / "gone"
+    shutil.copytree(workshop / "encoder", gone)
+    broken, whole = resolved(workshop, tmp_path, encoder=str(gone))[0], resolved(workshop, tmp_path)[1]
+    shutil.rmtree(gone)
+    file = workshop / "tickets.csv"
     content = file.read_text()
     file.unlink()
     try:
-        outcomes = run_on_ray([broken, asked[1]], address=address, workers=1, listener=ignore)
+        outcomes = run_on_ray([broken, whole], address=address, workers=1, listener=ignore)
     finally:
         file.write_text(content)
     assert isinstance(outcomes[0], Failure)
-    assert "no-encoder" in outcomes[0].reason
+    assert "gone" in outcomes[0].reason
     assert isinstance(outcomes[1], Result)
 
 
 @pytest.mark.slow
 def test_a_finished_run_is_not_sent_again_but_with_fresh_it_is(address, workshop, tmp_path):
-    request = requests(workshop, tmp_path)[1]
-
-    def told(**options: bool) -> list[str]:
-        kinds: list[str] = []
-        again = RunRequest(request.method, request.stream, {**request.options, **options})
-        run_on_ray([again], address=address, workers=1, listener=lambda _, event: kinds.append(event.kind))
+    def told(**changes: bool) -> list[type]:
+        kinds: list[type] = []
+        run = resolved(workshop, tmp_path, **changes)[1]
+        run_on_ray([run], address=address, workers=1, listener=lambda _, event: kinds.append(type(event)))
         return kinds
 
     first = told()
-    assert first[:2] == ["task", "stage"]
-    assert first[-2:] == ["accuracy", "done"]
-    assert told() == ["done"]
+    assert first[:2] == [TaskBegins, StageBegins]
+    assert first[-2:] == [TaskEnds, Ended]
+    assert told() == [Ended]
     assert told(fresh=True) == first
 
 
@@ -238,7 +230,7 @@ def test_a_cluster_with_another_torch_is_refused_and_nothing_is_written(
     address, workshop, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(connection, "installed_versions", lambda: {"torch": "0.0.1"})
-    asked = requests(workshop, tmp_path / "out")
+    asked = resolved(workshop, tmp_path / "out")
     with pytest.raises(ClusterUnavailable, match=r"has torch .* \(here 0.0.1\)"):
         run_on_ray(asked, address=address, workers=1, listener=ignore)
     assert not (tmp_path / "out").exists()

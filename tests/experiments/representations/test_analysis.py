@@ -4,12 +4,12 @@ import pytest
 
 from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.data import TaskStream
-from repcl.experiments import run_experiment
-from repcl.experiments.analyses import AnalysisRequest, analyze_all
-from repcl.experiments.run_analysis import analyze_run
+from repcl.experiments import StoredRun, run_experiment
+from repcl.experiments.representations.analysis import AnalysisSpec, analyze_run, perform_analysis
+from repcl.experiments.runs.pool import perform_all
 from repcl.model import FROZEN_READOUTS
 from tests.conftest import tiny_encoder, toy_task
-from tests.experiments.test_run import CHEAP
+from tests.experiments.runs.test_run import CHEAP
 
 
 def stream() -> TaskStream:
@@ -20,8 +20,10 @@ def stream() -> TaskStream:
 def run(out, method, **settings):
     readout = FROZEN_READOUTS["sentence"] if method == "ncm" else None
     encoder = tiny_encoder(readout=readout)
-    run_experiment(method, stream(), encoder=encoder, settings=settings, out=out, keep="representations")
-    return out / f"toy/{method}/round-0"
+    result = run_experiment(
+        method, stream(), encoder=encoder, settings=settings, out=out, save_representations=True
+    )
+    return StoredRun(out / f"toy/{method}/round-0", result)
 
 
 def test_a_frozen_encoder_transfers_nothing_and_does_not_move(tmp_path):
@@ -52,7 +54,10 @@ def test_joint_is_judged_by_its_final_model(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_find_the_same_as_one(tmp_path):
-    folders = [run(tmp_path, "ncm"), run(tmp_path, "fea", **CHEAP)]
-    requests = [AnalysisRequest(folder, EstimatorSettings(), fresh=True) for folder in folders]
-    one, two = ({r.folder: a for r, a in analyze_all(requests, workers=w)} for w in (1, 2))
+    runs = [run(tmp_path, "ncm"), run(tmp_path, "fea", **CHEAP)]
+    specs = [AnalysisSpec(one, EstimatorSettings(), fresh=True) for one in runs]
+    one, two = (
+        perform_all(specs, perform_analysis, workers=workers, listener=lambda index, event: None)
+        for workers in (1, 2)
+    )
     assert one == two

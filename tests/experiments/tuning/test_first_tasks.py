@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from repcl.data import Example, Provenance, Task, TaskStream
 from repcl.errors import InvalidData
-from repcl.experiments.first_tasks import search_stream
+from repcl.experiments.tuning.search import search_stream
 
 
 def make_task(number: int, train: int = 8, test: int = 2) -> Task:

@@ -8,8 +8,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from torch import Tensor
 
 from repcl.errors import InvalidSetting, MissingPackage, UnknownName
-from repcl.experiments import RunObserver, tracking
-from tests.experiments.test_run import Stop, StopAtTask, run
+from repcl.experiments import RunObserver
+from repcl.experiments.runs import tracking
+from tests.experiments.runs.test_run import Stop, StopAtTask, run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the trackers' own packages
 RUN = "toy/fea/round-1"
@@ -22,8 +23,8 @@ class Losses(RunObserver):
         self.values: list[float] = []
         self._stage = ""
 
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
-        self._stage = name
+    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+        self._stage = stage
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:
         if self._stage == "initial learning":
@@ -47,7 +48,7 @@ def test_tensorboard_holds_the_accuracy_after_each_task(tmp_path):
     assert logged == pytest.approx(result.accuracy_after_task)
 
 
-def test_a_run_that_goes_on_counts_its_steps_on(tmp_path):
+def test_a_run_that_resumes_counts_its_steps_from_there(tmp_path):
     run("fea", tmp_path / "whole", report_to=("tensorboard",))
     with pytest.raises(Stop):
         run("fea", tmp_path / "stopped", report_to=("tensorboard",), observer=StopAtTask(2, "replay"))
@@ -76,14 +77,14 @@ def test_reporting_changes_no_number(tmp_path):
     assert plain.accuracy_matrix == reported.accuracy_matrix
 
 
-def test_weights_and_biases_gets_one_run_that_may_go_on(tmp_path, monkeypatch):
+def test_weights_and_biases_gets_one_run_that_may_resume(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     with pytest.raises(Stop):
         run("fea", tmp_path, report_to=("wandb",), observer=StopAtTask(1, "replay"))
     run("fea", tmp_path, report_to=("wandb",))
-    place = tmp_path / RUN / "tracking"
-    identity = (place / tracking.WANDB_RUN).read_text()
-    files = list(place.glob("wandb/offline-run-*/*.wandb"))
+    folder = tmp_path / RUN / "tracking"
+    identity = (folder / tracking.WANDB_RUN).read_text()
+    files = list(folder.glob("wandb/offline-run-*/*.wandb"))
     assert {file.stem for file in files} == {f"run-{identity}"}
 
 

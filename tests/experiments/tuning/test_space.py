@@ -4,7 +4,7 @@ import pytest
 
 from repcl.benchmarks import BENCHMARKS
 from repcl.errors import InvalidSetting, UnknownName
-from repcl.experiments.search_space import Choices, Range, fit_space, load_space
+from repcl.experiments.tuning.space import Choices, Range, fit_space, load_space
 from repcl.methods import METHODS, make_settings
 from repcl.presets import PRESETS, load_preset
 

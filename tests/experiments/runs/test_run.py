@@ -8,8 +8,8 @@ import pytest
 from repcl.data import Task, TaskStream
 from repcl.errors import InvalidSetting, ResultMismatch, UnknownName
 from repcl.evaluation import read_predictions, score_predictions
-from repcl.experiments import RunObserver, find_results, read_result, run_experiment
-from repcl.experiments.plan import plan_run
+from repcl.experiments import RunObserver, RunSpec, RunStore, plan_run, read_result, run_experiment
+from repcl.files import part_of
 from tests.conftest import tiny_encoder, toy_task
 
 CHEAP = {"initial_epochs": 1, "replay_epochs": 1, "warmup_epochs": 0}
@@ -48,8 +48,8 @@ class StopAtTask(RunObserver):
     def task_begins(self, number: int, tasks: int) -> None:
         self.now = number
 
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
-        if self.now == self.task and name == self.stage_name:
+    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+        if self.now == self.task and stage == self.stage_name:
             raise Stop
 
 
@@ -63,7 +63,7 @@ def test_same_round_twice_gives_the_same_result_apart_from_times(tmp_path):
 @pytest.mark.parametrize(
     ("task", "stage"), [(0, "initial learning"), (1, "memory update"), (2, "replay"), (2, "evaluation")]
 )
-def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path, task, stage):
+def test_a_stopped_run_resumes_to_the_same_numbers(tmp_path, task, stage):
     run("fea", tmp_path / "whole")
     with pytest.raises(Stop):
         run("fea", tmp_path / "stopped", observer=StopAtTask(task, stage))
@@ -74,7 +74,7 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path, task, stage):
     assert whole == stopped
 
 
-def test_going_on_does_not_repeat_finished_tasks(tmp_path):
+def test_resuming_does_not_repeat_finished_tasks(tmp_path):
     class Count(RunObserver):
         seen: ClassVar[list[int]] = []
 
@@ -90,7 +90,7 @@ def test_going_on_does_not_repeat_finished_tasks(tmp_path):
 def test_a_half_written_checkpoint_is_ignored(tmp_path):
     with pytest.raises(Stop):
         run("fea", tmp_path, observer=StopAtTask(1, "initial learning"))
-    (tmp_path / "toy/fea/round-1/checkpoint-2.part").mkdir()
+    part_of(tmp_path / "toy/fea/round-1/checkpoint-2").mkdir()
     result = run("fea", tmp_path)
     assert len(result.accuracy_after_task) == 3
 
@@ -165,7 +165,7 @@ def test_a_broken_result_file_is_named(tmp_path):
     path = tmp_path / "toy/fea/round-1/result.json"
     path.write_text(path.read_text()[:100])
     with pytest.raises(ResultMismatch, match=r"result\.json is not a readable result file"):
-        find_results(tmp_path)
+        RunStore(tmp_path).runs()
 
 
 def test_a_newer_result_file_is_refused_with_advice(tmp_path):
@@ -218,13 +218,15 @@ def test_a_value_out_of_range_names_setting_and_value():
 
 def test_the_fingerprint_changes_with_one_letter_of_the_data():
     stream = toy_stream()
-    plan = plan_run("fea", stream)
     changed = toy_stream()
     changed.tasks[0].train[0] = toy_task("sentence", "fruit", start=50).train[0]
-    assert plan.fingerprint(stream) != plan.fingerprint(changed)
+    one, other, again = (RunSpec("fea", data).resolve().fingerprint for data in (stream, changed, toy_stream()))
+    assert one != other
+    assert one == again
 
 
 def test_a_copied_folder_still_holds_its_results(tmp_path):
     run("fea", tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    assert find_results(tmp_path / "a") == find_results(tmp_path / "b")
+    a, b = ([run.result for run in RunStore(tmp_path / name).runs()] for name in "ab")
+    assert a == b

@@ -6,17 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from repcl.benchmarks import load_benchmark
+from repcl.benchmarks import StreamSpec, load_benchmark, load_stream
 from repcl.errors import ResultMismatch
 from repcl.experiments import plan_run
-from repcl.experiments.events import Event
-from repcl.experiments.failure import Failure
-from repcl.experiments.grid import run_grid
-from repcl.experiments.result import Result
-from repcl.experiments.run_request import RunRequest
-from repcl.experiments.search_outcome import preset_text, toml_value, verdict, write_preset
-from repcl.experiments.trials import Trial, TrialStore
-from repcl.experiments.tuning import Search, SearchFailed, TrialRequest, best_trial, plan_search, run_search
+from repcl.experiments.runs.observers import Event, TaskEnds
+from repcl.experiments.runs.pool import Failure
+from repcl.experiments.runs.result import Result
+from repcl.experiments.runs.spec import ResolvedRun, RunOptions
+from repcl.experiments.tuning.outcome import preset_text, toml_value, verdict, write_preset
+from repcl.experiments.tuning.search import (
+    Search,
+    SearchFailed,
+    best_trial,
+    plan_search,
+    run_here,
+    run_search,
+)
+from repcl.experiments.tuning.trials import Trial, TrialStore
 from repcl.presets import load_preset
 from tests.conftest import tiny_encoder, toy_example
 
@@ -37,22 +43,22 @@ def workshop(tmp_path_factory) -> Path:
 
 def make_search(workshop: Path, out: Path, method: str = "fea", *, rounds=(5,), **changes) -> Search:
     encoder = str(workshop / "encoder")
-    options = {"encoder": encoder, "preset": "smoke", "settings": {}, "device": "cpu", **changes}
-    streams = [{"name": str(workshop / "tickets.csv"), "tasks": 6, "round": number} for number in rounds]
+    options = RunOptions(encoder=encoder, preset="smoke", device="cpu", **changes)
+    streams = [StreamSpec(str(workshop / "tickets.csv"), tasks=6, round=number) for number in rounds]
     return plan_search(method, streams, options, out=out)
 
 
-def closeness(request: RunRequest) -> float:
+def closeness(run: ResolvedRun) -> float:
     """A made-up accuracy that is highest at a learning rate of 1e-4."""
-    return round(0.9 - 0.3 * abs(log10(request.options["settings"]["learning_rate"] / 1e-4)), 3)
+    return round(0.9 - 0.3 * abs(log10(run.options.settings["learning_rate"] / 1e-4)), 3)
 
 
-def pretend(requests: Sequence[RunRequest], *, workers: int, listener) -> list[Result | Failure]:
+def pretend(runs: Sequence[ResolvedRun], *, workers: int, listener) -> list[Result | Failure]:
     """An engine without training."""
-    return [Result.model_construct(final_accuracy=closeness(request)) for request in requests]
+    return [Result.model_construct(final_accuracy=closeness(run)) for run in runs]
 
 
-def ignore(request: TrialRequest, event: Event) -> None:
+def ignore(trial: int, round: int, event: Event) -> None:
     pass
 
 
@@ -81,16 +87,17 @@ def test_of_equal_trials_the_preset_wins():
     assert best_trial([*trials, Trial(3, {}, ())]).number == 0
 
 
-def test_every_request_hands_out_three_tasks_without_test_texts(workshop, tmp_path):
-    asked: list[RunRequest] = []
+def test_every_run_is_handed_three_tasks_without_test_texts(workshop, tmp_path):
+    asked: list[ResolvedRun] = []
 
-    def engine(requests, **others):
-        asked.extend(requests)
-        return pretend(requests, **others)
+    def engine(runs, **others):
+        asked.extend(runs)
+        return pretend(runs, **others)
 
     go(make_search(workshop, tmp_path), 2, engine)
-    for request in asked:
-        whole, seen = RunRequest.load_stream(request), request.load_stream()
+    assert len(asked) == 2
+    for run in asked:
+        whole, seen = load_stream(run.spec.stream), run.stream
         assert len(seen.tasks) == 3
         held_out = {example.text for task in seen.tasks for example in task.test}
         assert held_out <= {example.text for task in whole.tasks[:3] for example in task.train}
@@ -111,10 +118,10 @@ def test_a_search_stopped_at_any_trial_goes_on_to_the_same_trials(workshop, tmp_
     whole = go(make_search(workshop, tmp_path / "whole"), 14, group=group)
     for stop in (0, 4, 12):
 
-        def engine(requests, stop=stop, **others):
-            if any(request.trial == stop for request in requests):
+        def engine(runs, stop=stop, **others):
+            if any(run.spec.trial == stop for run in runs):
                 raise KeyboardInterrupt
-            return pretend(requests, **others)
+            return pretend(runs, **others)
 
         search = make_search(workshop, tmp_path / f"stopped-{stop}")
         with pytest.raises(KeyboardInterrupt):
@@ -126,9 +133,9 @@ def test_more_trials_may_be_asked_for_later_and_finished_ones_are_not_repeated(w
     search = make_search(workshop, tmp_path)
     first = go(search, 4, group=3)
 
-    def engine(requests, **others):
-        assert min(request.trial for request in requests) >= 4
-        return pretend(requests, **others)
+    def engine(runs, **others):
+        assert min(run.spec.trial for run in runs) >= 4
+        return pretend(runs, **others)
 
     whole = go(search, 12, engine, group=3)
     assert whole[:4] == first
@@ -136,11 +143,9 @@ def test_more_trials_may_be_asked_for_later_and_finished_ones_are_not_repeated(w
 
 
 def test_the_score_is_the_mean_over_rounds(workshop, tmp_path):
-    def engine(requests, **others):
+    def engine(runs, **others):
         shares = {5: 0.5, 6: 0.8}
-        return [
-            Result.model_construct(final_accuracy=shares[request.stream["round"]]) for request in requests
-        ]
+        return [Result.model_construct(final_accuracy=shares[run.plan.round]) for run in runs]
 
     search = make_search(workshop, tmp_path, rounds=(5, 6))
     (trial,) = go(search, 1, engine)
@@ -152,9 +157,9 @@ def test_the_score_is_the_mean_over_rounds(workshop, tmp_path):
 
 
 def test_a_trial_that_fails_is_kept_as_failed_and_the_search_goes_on(workshop, tmp_path):
-    def engine(requests, **others):
-        failed = [Failure(request, "no memory", "the traceback") for request in requests]
-        return failed if requests[0].trial == 1 else pretend(requests, **others)
+    def engine(runs, **others):
+        failed = [Failure(run, "no memory", "the traceback") for run in runs]
+        return failed if runs[0].spec.trial == 1 else pretend(runs, **others)
 
     search = make_search(workshop, tmp_path)
     trials = go(search, 3, engine)
@@ -164,8 +169,8 @@ def test_a_trial_that_fails_is_kept_as_failed_and_the_search_goes_on(workshop, t
 
 
 def test_a_search_whose_first_trial_fails_ends_and_can_be_tried_again(workshop, tmp_path):
-    def engine(requests, **others):
-        return [Failure(request, "no memory", "") for request in requests]
+    def engine(runs, **others):
+        return [Failure(run, "no memory", "") for run in runs]
 
     search = make_search(workshop, tmp_path)
     with pytest.raises(SearchFailed, match="The preset's own settings cannot be tried: no memory"):
@@ -184,9 +189,9 @@ def test_a_folder_with_another_search_is_refused_unless_fresh(workshop, tmp_path
 def test_two_searches_at_once_in_one_folder_are_noticed(workshop, tmp_path):
     search = make_search(workshop, tmp_path)
 
-    def engine(requests, **others):
+    def engine(runs, **others):
         go(search, 1)
-        return pretend(requests, **others)
+        return pretend(runs, **others)
 
     with pytest.raises(ResultMismatch, match="Another search is writing"):
         go(search, 1, engine)
@@ -220,7 +225,7 @@ def test_the_preset_file_holds_the_best_settings_and_the_presets_others(workshop
 @pytest.mark.parametrize("method", ["kdrk", "crecl", "instant"])
 def test_all_settings_survive_the_preset_file(workshop, tmp_path, method):
     search = make_search(workshop, tmp_path, method)
-    path = write_preset(search, go(search, 1, run_grid if method == "instant" else pretend), "repcl tune")
+    path = write_preset(search, go(search, 1, run_here if method == "instant" else pretend), "repcl tune")
     stream = load_benchmark("demo", round=0)
     assert plan_run(method, stream, preset=str(path)).settings == search.plans[0].settings
 
@@ -243,20 +248,18 @@ def test_the_verdict_names_difference_standard_error_and_texts(workshop, tmp_pat
 
 
 def test_a_real_search_interrupted_within_a_run_ends_with_the_same_trials(workshop, tmp_path):
-    whole = go(make_search(workshop, tmp_path / "whole"), 3, run_grid)
+    whole = go(make_search(workshop, tmp_path / "whole"), 3, run_here)
     search = make_search(workshop, tmp_path / "stopped")
-    heard: list[str] = []
+    heard: list[type] = []
 
-    def interrupt(request: TrialRequest, event: Event) -> None:
-        heard.append(event.kind)
-        if (
-            request.trial == 1 and heard.count("accuracy") == 5
-        ):  # trial 1 has two of its three tasks behind it
+    def interrupt(trial: int, round: int, event: Event) -> None:
+        heard.append(type(event))
+        if trial == 1 and heard.count(TaskEnds) == 5:  # trial 1 has two of its three tasks behind it
             raise KeyboardInterrupt
 
     with (
         TrialStore(search.folder, search.identity, search.space, group=1) as store,
         pytest.raises(KeyboardInterrupt),
     ):
-        run_search(search, store, trials=3, engine=run_grid, listener=interrupt)
-    assert go(search, 3, run_grid) == whole
+        run_search(search, store, trials=3, engine=run_here, listener=interrupt)
+    assert go(search, 3, run_here) == whole

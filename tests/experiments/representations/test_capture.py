@@ -1,4 +1,4 @@
-"""What a run keeps: the same files however often it is stopped, and what stands in them."""
+"""The representations that a run saves: the same files however often it is stopped, and what is in them."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,14 @@ from safetensors.numpy import load_file
 
 from repcl.data import TaskStream
 from repcl.errors import ResultMismatch
-from repcl.experiments import read_result, run_experiment
-from repcl.experiments.keeping import Keeper, probe_texts
-from repcl.experiments.kept import read_snapshots
-from repcl.methods import build_method, load_method
+from repcl.experiments import StoredRun, run_experiment
+from repcl.experiments.representations.capture import Capture, probe_texts
+from repcl.experiments.representations.read import read_snapshots
+from repcl.experiments.runs.store import RunFolder
+from repcl.methods import build_method
+from repcl.model import Processes
 from tests.conftest import tiny_encoder, toy_task
-from tests.experiments.test_run import CHEAP, Stop, StopAtTask, run, toy_stream
+from tests.experiments.runs.test_run import CHEAP, Stop, StopAtTask, run, toy_stream
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -26,24 +28,24 @@ def run_folder(out: Path, method: str = "fea") -> Path:
     return out / f"toy/{method}/round-1"
 
 
-def test_nothing_is_kept_unless_asked_for(tmp_path):
-    assert run("fea", tmp_path).kept is None
+def test_nothing_is_saved_unless_asked_for(tmp_path):
+    assert run("fea", tmp_path).representations is None
     assert not (run_folder(tmp_path) / "representations").exists()
 
 
-def test_representations_are_kept_after_every_task_with_their_cost(tmp_path):
-    result = run("fea", tmp_path, keep="representations")
+def test_representations_are_saved_after_every_task_with_their_cost(tmp_path):
+    result = run("fea", tmp_path, save_representations=True)
     files = files_in(run_folder(tmp_path))
     assert list(files) == [f"after-{done}.safetensors" for done in range(4)]
-    assert result.kept is not None
-    assert result.kept.files == 4
-    assert result.kept.bytes == sum(map(len, files.values()))
+    assert result.representations is not None
+    assert result.representations.files == 4
+    assert result.representations.bytes == sum(map(len, files.values()))
     stored = json.loads((run_folder(tmp_path) / "result.json").read_text())
-    assert stored["kept"]["what"] == "representations"
+    assert stored["representations"]["folder"] == "representations"
 
 
-def test_keeping_changes_no_number_of_the_run(tmp_path):
-    plain, kept = run("repcl", tmp_path / "a"), run("repcl", tmp_path / "b", keep="representations")
+def test_saving_changes_no_number_of_the_run(tmp_path):
+    plain, kept = run("repcl", tmp_path / "a"), run("repcl", tmp_path / "b", save_representations=True)
     assert plain.accuracy_matrix == kept.accuracy_matrix
     assert (tmp_path / "a/toy/repcl/round-1/predictions.jsonl").read_text() == (
         tmp_path / "b/toy/repcl/round-1/predictions.jsonl"
@@ -53,45 +55,45 @@ def test_keeping_changes_no_number_of_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("task", "stage"), [(0, "initial learning"), (0, "keeping"), (1, "memory update"), (2, "keeping")]
 )
-def test_a_stopped_run_keeps_the_same_files(tmp_path, task, stage):
-    run("fea", tmp_path / "whole", keep="representations")
+def test_a_stopped_run_saves_the_same_files(tmp_path, task, stage):
+    run("fea", tmp_path / "whole", save_representations=True)
     with pytest.raises(Stop):
-        run("fea", tmp_path / "stopped", keep="representations", observer=StopAtTask(task, stage))
-    run("fea", tmp_path / "stopped", keep="representations")
+        run("fea", tmp_path / "stopped", save_representations=True, observer=StopAtTask(task, stage))
+    run("fea", tmp_path / "stopped", save_representations=True)
     whole, stopped = (files_in(run_folder(tmp_path / name)) for name in ("whole", "stopped"))
     assert whole == stopped
 
 
-def test_a_run_killed_between_its_files_and_its_checkpoint_keeps_the_same_files(tmp_path, monkeypatch):
-    run("fea", tmp_path / "whole", keep="representations")
+def test_a_run_killed_between_its_files_and_its_checkpoint_saves_the_same_files(tmp_path, monkeypatch):
+    run("fea", tmp_path / "whole", save_representations=True)
 
     def die(*_: object) -> None:
         raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr("repcl.experiments.run.save_checkpoint", die)
+        patch.setattr(RunFolder, "save_checkpoint", die)
         with pytest.raises(Stop):
-            run("fea", tmp_path / "killed", keep="representations")
+            run("fea", tmp_path / "killed", save_representations=True)
     assert "after-1.safetensors" in files_in(run_folder(tmp_path / "killed"))
-    run("fea", tmp_path / "killed", keep="representations")
+    run("fea", tmp_path / "killed", save_representations=True)
     whole, killed = (files_in(run_folder(tmp_path / name)) for name in ("whole", "killed"))
     assert whole == killed
 
 
-def test_a_stopped_run_goes_on_keeping_without_being_told(tmp_path):
+def test_a_stopped_run_continues_to_save_without_being_told(tmp_path):
     with pytest.raises(Stop):
-        run("fea", tmp_path, keep="representations", observer=StopAtTask(1, "initial learning"))
-    assert run("fea", tmp_path).keep == "representations"
+        run("fea", tmp_path, save_representations=True, observer=StopAtTask(1, "initial learning"))
+    assert run("fea", tmp_path).representations is not None
 
 
-def test_a_run_that_kept_less_is_refused_with_advice(tmp_path):
+def test_a_run_that_saved_less_is_refused_with_advice(tmp_path):
     run("fea", tmp_path)
-    with pytest.raises(ResultMismatch, match=r"made with --keep none, not representations; use --fresh"):
-        run("fea", tmp_path, keep="representations")
+    with pytest.raises(ResultMismatch, match=r"made without --save-representations; use --fresh"):
+        run("fea", tmp_path, save_representations=True)
 
 
-def test_fresh_drops_what_was_kept(tmp_path):
-    run("fea", tmp_path, keep="representations")
+def test_fresh_drops_what_was_saved(tmp_path):
+    run("fea", tmp_path, save_representations=True)
     run("fea", tmp_path, fresh=True)
     assert not (run_folder(tmp_path) / "representations").exists()
 
@@ -104,17 +106,8 @@ def test_fresh_drops_the_analysis_of_the_earlier_run(tmp_path):
     assert not [*run_folder(tmp_path).glob("analysis*")]
 
 
-def test_weights_after_the_first_and_the_last_task_can_be_loaded(tmp_path):
-    result = run("fea", tmp_path, keep="weights")
-    folder = run_folder(tmp_path) / "weights"
-    assert sorted(path.name for path in folder.iterdir()) == ["after-1", "after-3"]
-    assert load_method(folder / "after-1", encoder=tiny_encoder()).classes == ["fruit", "vehicle"]
-    assert result.kept is not None
-    assert result.kept.what == "weights"
-
-
 def test_the_files_hold_what_the_encoder_made_of_the_texts(tmp_path):
-    run("fea", tmp_path, keep="representations")
+    run("fea", tmp_path, save_representations=True)
     stream, untouched = toy_stream(), build_method("fea", "sentence", encoder=tiny_encoder(), settings={})
     texts = [text for task in stream.tasks for text in task.test]
     start = load_file(run_folder(tmp_path) / "representations/after-0.safetensors")
@@ -127,8 +120,8 @@ def test_the_files_hold_what_the_encoder_made_of_the_texts(tmp_path):
 
 
 def test_snapshots_are_read_with_their_classes_and_within_task_answers(tmp_path):
-    result = run("fea", tmp_path, keep="representations")
-    snapshots = read_snapshots(run_folder(tmp_path), result)
+    result = run("fea", tmp_path, save_representations=True)
+    snapshots = read_snapshots(StoredRun(run_folder(tmp_path), result))
     assert snapshots is not None
     assert snapshots.classes == ("fruit", "vehicle", "weather", "place", "person")
     within = snapshots.after[2].within_task
@@ -140,38 +133,43 @@ def test_snapshots_are_read_with_their_classes_and_within_task_answers(tmp_path)
     assert snapshots.after[1].losses[0] > 0
 
 
-def test_relations_keep_the_plain_text_beside_the_markers(tmp_path):
+def test_relations_save_the_plain_text_beside_the_markers(tmp_path):
     tasks = (toy_task("relation", "fruit", "vehicle"), toy_task("relation", "weather"))
     stream = TaskStream("toy", "relation", tasks, round=1)
     result = run_experiment(
-        "fea", stream, encoder=tiny_encoder("relation"), settings=CHEAP, out=tmp_path, keep="representations"
+        "fea",
+        stream,
+        encoder=tiny_encoder("relation"),
+        settings=CHEAP,
+        out=tmp_path,
+        save_representations=True,
     )
-    snapshots = read_snapshots(run_folder(tmp_path), result)
+    snapshots = read_snapshots(StoredRun(run_folder(tmp_path), result))
     assert snapshots is not None
     assert snapshots.inputs.shape == (9, 32)
     assert snapshots.after[0].test.shape == (9, 64)
 
 
-def test_joint_keeps_the_untouched_encoder_and_the_end(tmp_path):
+def test_joint_saves_the_untouched_encoder_and_the_end(tmp_path):
     result = run_experiment(
         "joint",
         toy_stream(),
         encoder=tiny_encoder(),
         settings={"initial_epochs": 1},
         out=tmp_path,
-        keep="representations",
+        save_representations=True,
     )
-    snapshots = read_snapshots(run_folder(tmp_path, "joint"), result)
+    snapshots = read_snapshots(StoredRun(run_folder(tmp_path, "joint"), result))
     assert snapshots is not None
     assert list(snapshots.after) == [0, 3]
     assert snapshots.first is snapshots.last
 
 
 def test_a_damaged_file_is_named(tmp_path):
-    run("fea", tmp_path, keep="representations")
+    result = run("fea", tmp_path, save_representations=True)
     (run_folder(tmp_path) / "representations/after-2.safetensors").write_bytes(b"nothing")
     with pytest.raises(ResultMismatch, match=r"after-2\.safetensors is damaged"):
-        read_snapshots(run_folder(tmp_path), read_result(run_folder(tmp_path) / "result.json"))
+        read_snapshots(StoredRun(run_folder(tmp_path), result))
 
 
 def test_at_most_ten_training_texts_of_a_class_are_probed():
@@ -184,5 +182,5 @@ def test_at_most_ten_training_texts_of_a_class_are_probed():
 def test_numbers_too_large_for_16_bits_stay_finite(tmp_path):
     learner = build_method("fea", "sentence", encoder=tiny_encoder(), settings={})
     learner.encoder.represent = lambda batch: torch.full((len(batch), 4), 1e6)  # type: ignore[method-assign]
-    Keeper("representations", toy_stream(), tmp_path).before_tasks(learner)
-    assert np.isfinite(load_file(tmp_path / "representations/after-0.safetensors")["test"]).all()
+    Capture(toy_stream(), tmp_path, Processes()).before_tasks(learner)
+    assert np.isfinite(load_file(tmp_path / "after-0.safetensors")["test"]).all()

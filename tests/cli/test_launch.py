@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
+from repcl.cli.launch import check_number, runs_at_a_time, wanted_chunks, wanted_precision
 from repcl.errors import InvalidSetting
-from repcl.experiments.launch import check_number, runs_at_a_time, wanted_chunks, wanted_precision
-from repcl.model import Processes, best_device, working_as
+from repcl.model import Processes, best_device
 from tests.conftest import tiny_encoder, toy_example
 
 
@@ -55,19 +54,18 @@ def test_a_process_that_finds_itself_alone_does_not_make_the_run(found, environm
 
 def test_launched_processes_make_one_run_at_a_time():
     here = Processes(number=2, device=best_device())
-    with working_as(here):
-        assert runs_at_a_time(None, None) == 1
-        with pytest.raises(InvalidSetting, match="found --workers 2"):
-            runs_at_a_time(2, None)
-        with pytest.raises(InvalidSetting, match="found --ray auto"):
-            runs_at_a_time(None, None, "auto")
-        with pytest.raises(InvalidSetting, match="found --device xpu"):
-            runs_at_a_time(None, "xpu")
+    assert runs_at_a_time(here, workers=None, device=None) == 1
+    with pytest.raises(InvalidSetting, match="found --workers 2"):
+        runs_at_a_time(here, workers=2, device=None)
+    with pytest.raises(InvalidSetting, match="found --ray auto"):
+        runs_at_a_time(here, workers=None, device=None, ray="auto")
+    with pytest.raises(InvalidSetting, match="found --device xpu"):
+        runs_at_a_time(here, workers=None, device="xpu")
 
 
-def test_a_launched_process_computes_where_accelerate_placed_it():
-    with working_as(Processes(device=torch.device("cuda:3"))):
-        assert best_device() == torch.device("cuda:3")
+def test_a_process_alone_makes_one_run_per_core():
+    assert runs_at_a_time(Processes(), workers=None, device=None) == os.cpu_count()
+    assert runs_at_a_time(Processes(), workers=3, device=None) == 3
 
 
 def launch(folder: Path, *words: object, **environment: str) -> subprocess.CompletedProcess:
@@ -112,19 +110,23 @@ def test_two_launched_processes_make_one_run_and_print_it_once(workshop):
 
 
 FAILS_ON_ONE = """
-from repcl.experiments.grid import run_grid
-from repcl.experiments.run_request import RunRequest
-from repcl.experiments.launch import launched
-from repcl.model import processes
+from pathlib import Path
 
-def hear(number, event):
-    if processes().rank == 1 and event.kind == "step":
-        raise RuntimeError("this process is broken")
+from repcl.benchmarks import StreamSpec
+from repcl.cli.launch import launched
+from repcl.experiments.runs.observers import StepEnds
+from repcl.experiments.runs.pool import perform_all
+from repcl.experiments.runs.run import perform_run
+from repcl.experiments.runs.spec import RunOptions, RunSpec
 
-stream = {"name": "tickets.csv", "round": 0, "tasks": 2}
-options = {"encoder": "encoder", "preset": "smoke", "out": "broken"}
-with launched():
-    run_grid([RunRequest("fea", stream, options)], workers=1, listener=hear)
+with launched() as processes:
+    def hear(index, event):
+        if processes.rank == 1 and isinstance(event, StepEnds):
+            raise RuntimeError("this process is broken")
+
+    options = RunOptions(encoder="encoder", preset="smoke", out=Path("broken"), processes=processes)
+    run = RunSpec("fea", StreamSpec("tickets.csv", tasks=2), options).resolve()
+    perform_all([run], perform_run, workers=1, listener=hear)
 """
 
 
