@@ -60,32 +60,20 @@ def make_runs(
 ) -> "list[Result | Failure]":
     """Make the runs with a live overview, on this machine or on the Ray cluster named."""
     from repcl.cli.progress import GridProgress
-    from repcl.experiments.runs.observers import Ended, Event
     from repcl.experiments.runs.pool import perform_all
     from repcl.experiments.runs.run import perform_run
 
-    waiting = {index: run for index, run in enumerate(runs) if run.finished is None}
-    indices, asked = list(waiting), list(waiting.values())
     with GridProgress([run.title for run in runs], console) as progress:
-        outcomes: dict[int, Result | Failure] = {}
-        for index, run in enumerate(runs):
-            if run.finished is not None:
-                outcomes[index] = run.finished
-                progress.hear(index, Ended(run.finished))
-
-        def hear(number: int, event: Event) -> None:
-            progress.hear(indices[number], event)
-
         if ray is not None:
             from repcl.experiments.runs.ray import run_on_ray
 
-            made = run_on_ray(asked, address=ray, workers=workers, listener=hear)
+            outcomes = run_on_ray(runs, address=ray, workers=workers, listener=progress.hear)
         else:
-            made = perform_all(asked, perform_run, workers=workers or os.cpu_count() or 1, listener=hear)
-    outcomes |= zip(indices, made, strict=True)
-    ordered = [outcomes[index] for index in range(len(runs))]
-    forget_failures(zip(runs, ordered, strict=True))
-    return ordered
+            unfinished = sum(run.finished is None for run in runs)  # no process is started for the others
+            here = min(workers or os.cpu_count() or 1, unfinished)
+            outcomes = perform_all(runs, perform_run, workers=here, listener=progress.hear)
+    forget_failures(zip(runs, outcomes, strict=True))
+    return outcomes
 
 
 def finish(outcomes: "Sequence[Result | Failure]", out: Path, console: Console) -> None:
