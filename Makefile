@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo test test-slow check format lock clean
+.PHONY: help demo test test-slow mutants check format lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,6 +27,9 @@ test: $(VENV)/.ready  ## Run the default test suite
 test-slow: $(VENV)/.ready  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
+mutants: $(VENV)/.ready  ## Put small faults into the code and see whether the tests notice; resumes
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python benchmarks/mutants.py
+
 check: $(VENV)/.ready  ## Lint, format check, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,4 +43,4 @@ lock: $(VENV)/.ready  ## Write requirements.lock from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable | sed -E "s|^torch(==[0-9.]+)\+cpu$$|torch\1|; s|^torch @.*|torch==2.13.0|" | sort -f > requirements.lock
 
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache mutants

@@ -1,4 +1,4 @@
-"""What a whole run of each method costs, relative to FEA: the numbers in `experiments/cost.py`.
+"""What a whole run of each method costs, relative to FEA: the numbers in `methods/table.py`.
 
     python benchmarks/method_cost.py [--benchmark demo] [--method NAME]... [--preset cpu] [--tasks N]
                                      [--max-train-per-class N] [--max-test-per-class N] [--data-dir DIR]

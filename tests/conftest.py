@@ -40,7 +40,7 @@ WORDS = [
 
 def tiny_tokenizer() -> PreTrainedTokenizerFast:
     vocabulary = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
-    tokens = {token: place for place, token in enumerate(dict.fromkeys(vocabulary))}
+    tokens = {token: index for index, token in enumerate(dict.fromkeys(vocabulary))}
     backend = Tokenizer(WordPiece(tokens, unk_token="[UNK]"))
     backend.normalizer = BertNormalizer(lowercase=True, strip_accents=False)
     backend.pre_tokenizer = BertPreTokenizer()

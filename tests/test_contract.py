@@ -83,8 +83,8 @@ def unseen_texts(kind: InputKind) -> list[Example]:
 
 def random_states() -> tuple[object, ...]:
     """The global generators of torch, numpy and Python."""
-    _, numbers, place, *rest = np.random.get_state()
-    return torch.get_rng_state().tolist(), numbers.tolist(), place, rest, random.getstate()
+    _, numbers, index, *rest = np.random.get_state()
+    return torch.get_rng_state().tolist(), numbers.tolist(), index, rest, random.getstate()
 
 
 @dataclass

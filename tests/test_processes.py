@@ -1,5 +1,6 @@
 """Two processes and one make the same run; so do one pass and several smaller ones."""
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,8 @@ from repcl.experiments import run_experiment
 from repcl.experiments.runs.run import agreed_result, check_agreement
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec, plan_run
 from repcl.experiments.runs.store import RunFolder
-from repcl.methods import Method, build_method
-from repcl.model import (
-    Embedder,
-    Processes,
-    average_gradients,
-    is_equal_everywhere,
-    of_the_first,
-    processes,
-    working_as,
-)
+from repcl.methods import Method, build_method, load_method, save_method
+from repcl.model import ALONE, Embedder, Processes
 from repcl.training import Observer
 from tests.conftest import tiny_encoder, toy_task
 
@@ -37,7 +30,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "repcl": {"warmup_epochs": 1.0, "queue_size": 12, "replay_epochs": 6, "generation_weight": 1.0},
     "fea": {"replay_epochs": 6},
     "crl": {"replay_epochs": 6},
-    # clips encoder and classifier apart; slow, for Adam makes last bits large where gradients are nearly zero
+    # slow, for Adam makes last bits large where gradients are nearly zero
     "emar": {"replay_epochs": 1, "clip_norm": 0.1, "learning_rate": 1e-4, "head_learning_rate": 1e-4},
 }
 
@@ -52,7 +45,7 @@ class Curve(Observer):
         self.steps.append({name: float(term) for name, term in terms.items()})
 
 
-def learn(name: str, **settings: object) -> dict[str, Any]:
+def learn(name: str, processes: Processes, **settings: object) -> dict[str, Any]:
     """Two tasks without dropout: curve, exemplars and scores."""
     method = build_method(
         name,
@@ -61,6 +54,7 @@ def learn(name: str, **settings: object) -> dict[str, Any]:
         settings=SETTINGS | LEARNERS[name] | settings,
         seed=3,
         device="cpu",
+        processes=processes,
     )
     for part in method.modules():
         if isinstance(part, nn.Dropout):
@@ -81,25 +75,28 @@ def a_batch(method: Method, size: int) -> Batch:
     return next(iter(method.batches(TASKS[0].train[:1] * size, size)))
 
 
-def dropout_rows() -> dict[str, Any]:
+def built(processes: Processes, *, dropout: float = 0.1) -> Method:
+    encoder = tiny_encoder(dropout=dropout)
+    return build_method("fea", "sentence", encoder=encoder, settings={}, device="cpu", processes=processes)
+
+
+def dropout_rows(processes: Processes) -> dict[str, Any]:
     """The same text in every row, encoded with dropout; and a draw made afterwards."""
-    method = build_method("fea", "sentence", encoder=tiny_encoder(), settings={}, device="cpu").train()
+    method = built(processes).train()
     torch.manual_seed(0)
     with torch.no_grad():
         rows = method.encoder.represent(a_batch(method, 4))
     return {"rows": rows, "draw": torch.rand(()).item()}
 
 
-def uneven_gradient() -> dict[str, Tensor]:
+def uneven_gradient(processes: Processes) -> dict[str, Tensor]:
     """Gradients of weights and of a perturbation, from three rows."""
-    method = build_method(
-        "fea", "sentence", encoder=tiny_encoder(dropout=0.0), settings={}, device="cpu"
-    ).train()
+    method = built(processes, dropout=0.0).train()
     batch = next(iter(method.batches(TASKS[0].train[:3], 3)))
     delta = torch.zeros(*batch.ids.shape, 32, requires_grad=True)
     weights = torch.linspace(-1, 1, 3 * 32).reshape(3, 32)
     (method.encoder.represent(batch, delta) * weights).sum().backward()
-    average_gradients(method.encoder.parameters())
+    processes.average_gradients(method.encoder.parameters())
     joined = method.encoder(batch)
     assert delta.grad is not None
     embeddings = method.encoder.word_embeddings.weight.grad
@@ -107,13 +104,12 @@ def uneven_gradient() -> dict[str, Tensor]:
     return {"weights": embeddings, "perturbation": delta.grad, "states": joined.detach()}
 
 
-def others() -> dict[str, Any]:
-    rank = processes().rank
+def others(processes: Processes) -> dict[str, Any]:
     return {
-        "of the first": of_the_first(f"from {rank}"),
-        "equal": is_equal_everywhere("same"),
-        "unequal": is_equal_everywhere(rank),
-        "embeddings": Embedder(tiny_encoder())(TASKS[0].test),
+        "of the first": processes.of_the_first(f"from {processes.rank}"),
+        "equal": processes.is_equal_everywhere("same"),
+        "unequal": processes.is_equal_everywhere(processes.rank),
+        "embeddings": Embedder(built(processes).encoder)(TASKS[0].test),
     }
 
 
@@ -126,61 +122,61 @@ def sentence_of(function: Callable[..., object], *arguments: object, **named: ob
     return "no error"
 
 
-def disagreements(folder: Path) -> dict[str, str]:
+def disagreements(folder: Path, processes: Processes) -> dict[str, str]:
     """What is said when folders, data or memories differ between processes."""
-    rank = processes().rank
+    rank = processes.rank
     own = folder / f"not-shared-{rank}"
     if rank == 0:
         (own / "checkpoint-1").mkdir(parents=True)
         (own / "checkpoint-1/progress.json").write_text('{"fingerprint": "same", "predictions": [["fruit"]]}')
-    method = build_method("fea", "sentence", encoder=tiny_encoder(), settings={}, device="cpu")
     stream = TaskStream("toy", "sentence", TASKS)
 
     def run(fingerprint: str, *, fresh: bool = False) -> ResolvedRun:
-        spec = RunSpec("fea", stream, RunOptions(fresh=fresh, processes=processes()))
+        spec = RunSpec("fea", stream, RunOptions(fresh=fresh, processes=processes))
         return ResolvedRun(spec, "toy", plan_run("fea", stream), RunFolder(own), fingerprint)
 
     return {
         "folder": sentence_of(agreed_result, run("same")),
         "fresh folder": sentence_of(agreed_result, run("same", fresh=True)),
         "data": sentence_of(agreed_result, run(f"data {rank}")),
-        "predictions": sentence_of(check_agreement, method, [f"class {rank}"]),
+        "predictions": sentence_of(check_agreement, built(processes), [f"class {rank}"]),
     }
 
 
-def a_run(folder: Path) -> list[str]:
+def a_run(folder: Path, processes: Processes) -> list[str]:
     """A whole run in a folder of each process's own; gives what it wrote there."""
     run_experiment(
         "fea",
         TaskStream("toy", "sentence", TASKS, round=0),
         encoder=tiny_encoder(),
         settings={"initial_epochs": 1, "replay_epochs": 1},
-        out=folder / f"out-{processes().rank}",
+        out=folder / f"out-{processes.rank}",
         save_representations=True,
         report_to=("tensorboard",),
-        processes=processes(),
+        processes=processes,
     )
-    return sorted(path.name for path in folder.glob(f"out-{processes().rank}/toy/fea/round-0/*"))
+    return sorted(path.name for path in folder.glob(f"out-{processes.rank}/toy/fea/round-0/*"))
 
 
-SCENARIOS: dict[str, Callable[[], dict[str, Any]]] = {
+SCENARIOS: dict[str, Callable[[Processes], dict[str, Any]]] = {
     "dropout": dropout_rows,
     "gradient": uneven_gradient,
     "others": others,
 }
 
 
-def everything() -> dict[str, Any]:
-    learned = {name: learn(name) for name in LEARNERS}
-    return learned | {name: scenario() for name, scenario in SCENARIOS.items()}
+def everything(processes: Processes) -> dict[str, Any]:
+    learned = {name: learn(name, processes) for name in LEARNERS}
+    return learned | {name: scenario(processes) for name, scenario in SCENARIOS.items()}
 
 
 def one_of_two(rank: int, folder: str) -> None:
     torch.set_num_threads(1)
     torch_distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    with working_as(Processes(number=2, rank=rank)):
-        found = everything()
-        found |= {"disagreements": disagreements(Path(folder)), "written": a_run(Path(folder))}
+    processes = Processes(number=2, rank=rank)
+    found = everything(processes)
+    found["disagreements"] = disagreements(Path(folder), processes)
+    found["written"] = a_run(Path(folder), processes)
     torch.save(found, f"{folder}/{rank}.pt")
     torch_distributed.destroy_process_group()
 
@@ -196,7 +192,7 @@ def together(tmp_path_factory) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
     """What one process finds."""
-    return everything()
+    return everything(ALONE)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -298,8 +294,7 @@ def gradients_of(monkeypatch: pytest.MonkeyPatch, chunks: int) -> list[Tensor]:
 
     monkeypatch.setattr("repcl.training.stage.clip_grad_norm_", look)
     tiny_rate = {"learning_rate": 1e-9, "head_learning_rate": 1e-9}  # so that steps do not add up differences
-    with working_as(Processes(chunks=chunks)):
-        learn("repcl", initial_epochs=1, replay_epochs=1, **tiny_rate)
+    learn("repcl", Processes(chunks=chunks), initial_epochs=1, replay_epochs=1, **tiny_rate)
     return seen
 
 
@@ -310,8 +305,8 @@ def test_chunks_give_the_gradient_of_the_whole_batch(monkeypatch):
 
 
 def test_what_is_made_again_on_the_way_back_has_the_same_dropout():
-    def gradient(halves: Callable[[Method, Batch], Iterator[Tensor]]) -> Tensor:
-        method = build_method("fea", "sentence", encoder=tiny_encoder(), settings={}, device="cpu").train()
+    def gradient(processes: Processes, halves: Callable[[Method, Batch], Iterator[Tensor]]) -> Tensor:
+        method = built(processes).train()
         batch = a_batch(method, 4)
         torch.manual_seed(0)
         torch.cat(list(halves(method, batch))).square().sum().backward()
@@ -325,21 +320,58 @@ def test_what_is_made_again_on_the_way_back_has_the_same_dropout():
             yield method.encoder.represent(Batch(*(field[rows] for field in fields)))
 
     def in_chunks(method: Method, batch: Batch) -> Iterator[Tensor]:
-        with working_as(Processes(chunks=2)):
-            yield method.encoder.represent(batch)
+        yield method.encoder.represent(batch)
 
-    torch.testing.assert_close(gradient(in_chunks), gradient(by_hand))
+    torch.testing.assert_close(gradient(Processes(chunks=2), in_chunks), gradient(ALONE, by_hand))
 
 
 # ---- mixed precision ------------------------------------------------------------------------------
 
 
 def test_mixed_precision_changes_the_encoder_and_gives_full_precision_back():
-    method = build_method("fea", "sentence", encoder=tiny_encoder(), settings={}, device="cpu")
+    method = built(ALONE)
     batch = a_batch(method, 2)
     full = method.encoder.represent(batch)
-    with working_as(Processes(precision="bf16")):
-        mixed = method.encoder.represent(batch)
+    mixed = built(Processes(precision="bf16")).encoder.represent(batch)
     assert mixed.dtype == torch.float32
     assert not torch.equal(mixed, full)
     torch.testing.assert_close(mixed, full, rtol=0.05, atol=0.05)
+
+
+# ---- where the field goes -------------------------------------------------------------------------
+
+
+def test_an_encoder_works_alone_unless_it_is_told_otherwise():
+    assert tiny_encoder().processes == ALONE
+
+
+def test_a_copy_of_an_encoder_has_its_processes():
+    encoder = built(Processes(chunks=2)).encoder
+    assert copy.deepcopy(encoder).processes == Processes(chunks=2)
+
+
+def test_a_method_built_on_a_ready_encoder_keeps_its_processes():
+    encoder = tiny_encoder()
+    encoder.processes = Processes(chunks=3)
+    method = build_method("fea", "sentence", encoder=encoder, settings={}, device="cpu")
+    assert method.processes == Processes(chunks=3)
+
+
+def test_a_loaded_method_works_with_the_processes_it_is_given(tmp_path):
+    save_method(built(ALONE), "fea", tmp_path)
+    loaded = load_method(tmp_path, encoder=tiny_encoder(), device="cpu", processes=Processes(chunks=2))
+    assert loaded.processes == loaded.encoder.processes == Processes(chunks=2)
+
+
+def test_a_process_computes_where_it_was_placed(monkeypatch):
+    asked = []
+
+    def noted(device):
+        asked.append(device)
+        return torch.device("cpu")
+
+    monkeypatch.setattr("repcl.methods.build.chosen_device", noted)
+    encoder, placed = tiny_encoder(), Processes(device=torch.device("cuda:3"))
+    build_method("fea", "sentence", encoder=encoder, settings={}, processes=placed)
+    build_method("fea", "sentence", encoder=encoder, settings={}, device="cpu", processes=placed)
+    assert asked == [torch.device("cuda:3"), "cpu"]

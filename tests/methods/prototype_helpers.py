@@ -23,7 +23,9 @@ def make(
     encoder = tiny_encoder(kind)
     with seeded(7, 0, encoder.device):
         checked = chosen.Settings(**settings)
-        return chosen(encoder, checked, seed=7, expected_classes=expected_classes).eval()
+        return chosen.for_settings(checked)(
+            encoder, checked, seed=7, expected_classes=expected_classes
+        ).eval()
 
 
 def matrix(*rows: Sequence[float], width: int = 0) -> Tensor:
@@ -101,4 +103,4 @@ def count_updates(method: Method, tasks: Sequence[Task], monkeypatch: pytest.Mon
 
 def fewrel_sized() -> list[Task]:
     """Ten tasks of eight classes with 420 training examples each."""
-    return [relation_task(*(f"{task}-{place}" for place in range(8)), each=420) for task in range(10)]
+    return [relation_task(*(f"{task}-{index}" for index in range(8)), each=420) for task in range(10)]

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from repcl.data import Example, Span, Task, TokenizedExample
-from repcl.data.relations import RelationMixer
-from repcl.methods.aca import ACA
+from repcl.methods.aca import ACA, RelationMixer
 from repcl.methods.emar import EMAR
 from repcl.methods.rp_cre import RPCRE
 from repcl.model import GrowingLinear
@@ -101,14 +100,14 @@ def test_reversing_twice_gives_the_example_back() -> None:
 
 @pytest.mark.parametrize(("count", "pairs"), [(8, "15 26 37 48"), (4, "13 24"), (5, "13 24"), (1, "")])
 def test_classes_of_the_first_half_are_paired_with_those_of_the_second(count: int, pairs: str) -> None:
-    classes = [[row(f"[E11] h{place} [E12] [E21] t{place} [E22]")] for place in range(1, count + 1)]
+    classes = [[row(f"[E11] h{index} [E12] [E21] t{index} [E22]")] for index in range(1, count + 1)]
     found = [words(mixed[0]).split() for mixed in MIXER.hybrid_classes(classes)]
     assert " ".join(text[2][1:] + text[5][1:] for text in found) == pairs
 
 
 def test_examples_are_paired_by_position_up_to_the_shorter_class() -> None:
-    first = [row(f"[E11] h{place} [E12] [E21] x [E22]") for place in range(3)]
-    second = [row(f"[E11] x [E12] [E21] t{place} [E22]") for place in range(2)]
+    first = [row(f"[E11] h{index} [E12] [E21] x [E22]") for index in range(3)]
+    second = [row(f"[E11] x [E12] [E21] t{index} [E22]") for index in range(2)]
     mixed = MIXER.hybrid_classes([first, second])[0]
     assert [(words(text).split()[2], words(text).split()[5]) for text in mixed] == [
         ("h0", "t0"),
@@ -117,7 +116,7 @@ def test_examples_are_paired_by_position_up_to_the_shorter_class() -> None:
 
 
 def names(count: int, *named: str) -> list[str]:
-    return [*named, *(f"class {place}" for place in range(count - len(named)))]
+    return [*named, *(f"class {index}" for index in range(count - len(named)))]
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def matcher(*prototypes: tuple[float, ...], sentences: Tensor) -> CRECL:
 
 
 def labeled(*labels: int) -> Batch:
-    places = torch.tensor(labels)
-    return Batch(places, places, places, places, places)
+    indices = torch.tensor(labels)
+    return Batch(indices, indices, indices, indices, indices)
 
 
 def weights(part: nn.Module) -> list[Tensor]:
@@ -192,7 +192,7 @@ def test_batches_are_filled_to_their_nominal_size() -> None:
 def test_every_text_is_met_in_an_epoch_of_filled_batches() -> None:
     method, task = tiny(), toy_task("sentence", "fruit", "vehicle", train=7)
     met = [
-        place for batch in FullBatches(method.batches(task.train, 4)) for place in batch.positions.tolist()
+        index for batch in FullBatches(method.batches(task.train, 4)) for index in batch.positions.tolist()
     ]
     assert set(met) == set(range(14))
 

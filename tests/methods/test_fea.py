@@ -14,7 +14,7 @@ from repcl.methods import fea as fea_module
 from repcl.methods.fea import FEA
 from repcl.training import LossTerms, Observer, run_stage
 from repcl.training import stage as stage_module
-from repcl.training.optimizer import build_optimizer
+from repcl.training.stage import build_optimizer
 from tests.conftest import tiny_encoder, toy_task
 
 CHEAP = {

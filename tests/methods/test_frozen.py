@@ -11,15 +11,16 @@ from torch import Tensor
 
 from repcl.data import Example, InputKind, Task
 from repcl.errors import InvalidData, InvalidSetting, UnknownName
-from repcl.memory import ClassSums, Moments
 from repcl.methods.base import seeded
-from repcl.methods.frozen import FrozenMethod
-from repcl.methods.instant import Instant
-from repcl.methods.lda import LDA, shrunk, within_class_covariance
-from repcl.methods.ncm import NCM
-from repcl.methods.refit import Refit
+from repcl.methods.frozen.instant import Instant
+from repcl.methods.frozen.lda import LDA, shrunk, within_class_covariance
+from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.frozen.ncm import NCM
+from repcl.methods.frozen.random_features import REPRESENTATION_STEPS, on_grid
+from repcl.methods.frozen.refit import Refit
+from repcl.methods.frozen.sums import ClassSums, Moments
 from repcl.methods.state import grow_to_shapes
-from repcl.model import FROZEN_READOUTS, REPRESENTATION_STEPS, on_grid
+from repcl.model import FROZEN_READOUTS
 from tests.conftest import tiny_encoder, toy_task
 
 SETTINGS: dict[type[FrozenMethod], dict[str, Any]] = {
@@ -377,7 +378,7 @@ def test_a_loaded_refit_does_not_fit_again(monkeypatch: pytest.MonkeyPatch) -> N
     copy.classes = list(method.classes)
     grow_to_shapes(copy, method.state_dict())
     copy.load_state_dict(method.state_dict())
-    monkeypatch.setattr("repcl.methods.refit.LogisticRegression", None)
+    monkeypatch.setattr("repcl.methods.frozen.refit.LogisticRegression", None)
     assert torch.equal(copy.scores(unseen("fruit")), method.scores(unseen("fruit")))
 
 

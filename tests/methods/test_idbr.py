@@ -6,8 +6,8 @@ from torch import Tensor
 
 from repcl.data import Batch, Example, InputKind, Task
 from repcl.methods.base import seeded
-from repcl.methods.idbr import IDBR
-from repcl.model import Reading
+from repcl.methods.idbr.head import Reading
+from repcl.methods.idbr.method import IDBR
 from repcl.training import Observer
 from tests.conftest import tiny_encoder, toy_task
 
@@ -286,7 +286,7 @@ def test_the_task_scores_learn_at_their_own_rate() -> None:
 def test_warm_up_ends_after_so_many_examples_at_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     monkeypatch.setattr(
-        "repcl.methods.idbr.run_stage", lambda *parts, **_: found.append((len(parts[2]), parts[4]))
+        "repcl.methods.idbr.method.run_stage", lambda *parts, **_: found.append((len(parts[2]), parts[4]))
     )
     method = make(warmup_epochs=2.5, warmup_examples=16)
     method.learn(toy_task("sentence", "fruit", "vehicle", train=16))

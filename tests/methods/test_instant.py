@@ -6,19 +6,17 @@ import torch
 from torch import Tensor
 
 from repcl.data import Example, Task
-from repcl.methods import instant
 from repcl.methods.base import seeded
-from repcl.methods.instant import Instant
-from repcl.model import (
+from repcl.methods.frozen import instant
+from repcl.methods.frozen.instant import Instant
+from repcl.methods.frozen.random_features import (
     FEATURE_STEPS,
     REPRESENTATION_STEPS,
+    WEIGHT_STEPS,
     RandomFeatures,
-    choose_ridge,
     on_grid,
-    ridge_weights,
 )
-from repcl.model.random_features import WEIGHT_STEPS
-from repcl.model.ridge import LARGEST_SPECTRUM, RIDGES
+from repcl.methods.frozen.ridge import LARGEST_SPECTRUM, RIDGES, choose_ridge, ridge_weights
 from tests.conftest import tiny_encoder, toy_task
 
 TASK = toy_task("sentence", "fruit", "vehicle", "weather", "place")

@@ -35,8 +35,8 @@ def tiny(kind: Any = "sentence", **values: Any) -> KCN:
 
 
 def labeled(*labels: int) -> Batch:
-    places = torch.arange(len(labels))
-    return Batch(places, places, places, torch.tensor(labels), places)
+    indices = torch.arange(len(labels))
+    return Batch(indices, indices, indices, torch.tensor(labels), indices)
 
 
 def by_hand(**values: Any) -> tuple[KCN, Teacher]:
@@ -114,7 +114,7 @@ def test_exemplars_are_the_nearest_to_the_class_mean_in_order() -> None:
     method, task = tiny(memory_per_class=3), toy_task("sentence", "fruit")
     method.learn(task)
     features = method.for_all(task.train, method.exemplar_features).numpy()
-    assert method.memory.of("fruit") == [task.train[place] for place in nearest_to_mean(features, 3)]
+    assert method.memory.of("fruit") == [task.train[index] for index in nearest_to_mean(features, 3)]
 
 
 def test_herding_keeps_the_mean_of_the_chosen_near_the_mean_of_all() -> None:

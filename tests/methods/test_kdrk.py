@@ -236,11 +236,11 @@ def test_exemplars_go_on_where_the_last_epoch_left_them() -> None:
     new, memory = toy_task("sentence", "fruit", train=4).train, toy_task("sentence", "vehicle").train
     pairs = Pairs(method.batches(new, 2), method.batches(memory, 2))
     met = [
-        place
+        index
         for _ in range(3)
         for _, exemplars in pairs
         if exemplars
-        for place in exemplars.positions.tolist()
+        for index in exemplars.positions.tolist()
     ]
     assert sorted(met) == sorted([*range(6), *range(6)])
 

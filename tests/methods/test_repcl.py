@@ -14,8 +14,7 @@ from repcl.data import Batch, Batches, InputKind, Task
 from repcl.losses import supervised_info_nce
 from repcl.methods import build_method
 from repcl.methods import repcl as repcl_module
-from repcl.methods.repcl import RepCL
-from repcl.model import TokenHead, momentum_copy
+from repcl.methods.repcl import RepCL, TokenHead, momentum_copy
 from repcl.training import Observer
 from tests.conftest import tiny_encoder, toy_task
 

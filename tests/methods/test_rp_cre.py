@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from repcl.data import Batch, Example, Task
+from repcl.data import Example, Task
 from repcl.methods.emar import EMAR
-from repcl.methods.prototypical import _clipped
 from repcl.methods.rp_cre import RPCRE, MemoryNetwork
 from tests.conftest import toy_example, toy_task
 from tests.methods.prototype_helpers import (
@@ -18,7 +17,6 @@ from tests.methods.prototype_helpers import (
     copied,
     count_updates,
     fewrel_sized,
-    labeled,
     longest_moves,
     make,
     matrix,
@@ -178,17 +176,21 @@ def test_every_part_has_its_own_learning_rate() -> None:
     assert max(longest_moves(network_before, network_after).values()) == pytest.approx(1e-4, rel=0.02)
 
 
-def test_gradients_of_each_part_are_clipped_by_themselves() -> None:
-    large, small = nn.Linear(2, 1, bias=False), nn.Linear(2, 1, bias=False)
+def test_encoder_classifier_and_network_are_clipped_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups: dict[str, list[Any]] = {}
+    monkeypatch.setattr(
+        "repcl.methods.prototypical.run_stage", lambda *parts, groups: found(parts[1], groups)
+    )
 
-    def losses(batch: Batch) -> Any:
-        return {"large": large(matrix((30, 40))).sum(), "small": small(matrix((3, 4))).sum()}
+    def found(stage: str, chosen: list[Any]) -> None:
+        groups[stage] = chosen
 
-    produced = _clipped(losses, [large, small], 10.0)(labeled(0))
-    for terms in produced:
-        sum(terms.values()).backward()
-    torch.testing.assert_close(large.weight.grad, matrix((6, 8)))
-    torch.testing.assert_close(small.weight.grad, matrix((3, 4)))
+    method = make(RPCRE, **FAST)
+    method.learn(toy_task("sentence", "fruit", "vehicle"))
+    assert [group.is_clipped_alone for group in groups["initial learning"]] == [True, True]
+    assert [group.is_clipped_alone for group in groups["replay"]] == [True, True, True]
+    assert groups["replay"][1].parts == (method.head.output,)
+    assert groups["replay"][2].parts == (method.network,)
 
 
 def test_each_task_has_a_new_network_and_keeps_encoder_and_classifier() -> None:

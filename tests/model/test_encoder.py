@@ -65,7 +65,7 @@ def wrapped(backend: Tokenizer, frame: tuple[str, str], pad: str, mask: str) -> 
 def tiny_roberta() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """RoBERTa with a byte-level tokenizer; its positions count from the padding id on."""
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    vocabulary = {token: place for place, token in enumerate([*special, *sorted(ByteLevel.alphabet())])}
+    vocabulary = {token: index for index, token in enumerate([*special, *sorted(ByteLevel.alphabet())])}
     backend = Tokenizer(BPE(vocabulary, [], unk_token="<unk>"))
     backend.pre_tokenizer = ByteLevel(add_prefix_space=False)
     backend.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
@@ -86,7 +86,7 @@ def tiny_mpnet() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """MPNet with a word-piece tokenizer; it has relative positions besides the absolute ones."""
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     pieces = [*special, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
-    vocabulary = {token: place for place, token in enumerate(dict.fromkeys(pieces))}
+    vocabulary = {token: index for index, token in enumerate(dict.fromkeys(pieces))}
     backend = Tokenizer(WordPiece(vocabulary, unk_token="<unk>"))
     backend.normalizer = BertNormalizer(lowercase=True, strip_accents=False)
     backend.pre_tokenizer = BertPreTokenizer()
@@ -203,9 +203,9 @@ def test_a_byte_or_piece_of_an_entity_is_never_swallowed_by_a_marker(family: str
     encoder = encoder_of(family, "relation")
     example = toy_example("relation", "conflict", 0)
     (row,) = encoder.tokenize([example])
-    places = [row.ids.index(at) for at in encoder.tokenizer.convert_tokens_to_ids(list(MARKERS))]
-    head = encoder.tokenizer.decode(row.ids[places[0] + 1 : places[1]])
-    tail = encoder.tokenizer.decode(row.ids[places[2] + 1 : places[3]])
+    indices = [row.ids.index(at) for at in encoder.tokenizer.convert_tokens_to_ids(list(MARKERS))]
+    head = encoder.tokenizer.decode(row.ids[indices[0] + 1 : indices[1]])
+    tail = encoder.tokenizer.decode(row.ids[indices[2] + 1 : indices[3]])
     assert (head.replace(" ", ""), tail.replace(" ", "")) == ("fight", "fight")
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from repcl.model import ClassifierHead, ContrastHead, GrowingLinear, TokenHead
+from repcl.model import ClassifierHead, GrowingLinear
 
 
 def classifier(*, has_hidden_layer: bool = True, dropout: float = 0.5) -> ClassifierHead:
@@ -98,51 +98,3 @@ def test_new_layers_start_as_those_of_bert_do() -> None:
     assert isinstance(linear, nn.Linear)
     assert linear.weight.std().item() == pytest.approx(0.02, abs=0.0006)
     assert linear.bias.tolist() == [0.0] * 100
-
-
-def test_keys_and_anchors_have_the_same_width() -> None:
-    head = ContrastHead(12, 8)
-    representation = torch.randn(3, 12)
-    assert head.projection(representation).shape == head(representation).shape == (3, 8)
-
-
-def test_anchors_are_predictions_made_from_projections() -> None:
-    head = ContrastHead(12, 8).eval()
-    representation = torch.randn(3, 12)
-    anchors = head(representation)
-    assert torch.equal(anchors, head.prediction(head.projection(representation)))
-    assert anchors.abs().max() < 1  # tanh
-
-
-def token_scores(help_size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor]:
-    states = torch.randn(5, 8, requires_grad=True)
-    help_ = torch.randn(5, help_size, requires_grad=True) if help_size else None
-    embeddings = torch.randn(20, 8, requires_grad=True)
-    return TokenHead(8, help_size, 20)(states, help_, embeddings), states, help_, embeddings
-
-
-def test_token_scores_cover_the_vocabulary() -> None:
-    assert token_scores(help_size=12)[0].shape == (5, 20)
-
-
-def test_token_gradients_reach_states_help_and_embeddings() -> None:
-    scores, states, help_, embeddings = token_scores(help_size=12)
-    scores.square().sum().backward()
-    for part in (states, help_, embeddings):
-        assert part is not None
-        assert part.grad is not None
-        assert part.grad.abs().sum() > 0
-
-
-def test_tokens_can_be_predicted_without_help() -> None:
-    assert token_scores(help_size=0)[0].shape == (5, 20)
-
-
-def test_nothing_masked_gives_no_scores() -> None:
-    head = TokenHead(8, 12, 20)
-    assert head(torch.empty(0, 8), torch.empty(0, 12), torch.randn(20, 8)).shape == (0, 20)
-
-
-def test_a_token_head_does_not_own_the_embeddings_it_is_tied_to() -> None:
-    names = [name for name, _ in TokenHead(8, 12, 20).named_parameters()]
-    assert {name.split(".")[0] for name in names} == {"bias", "transform"}

@@ -10,8 +10,8 @@ from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Example
 from repcl.data.batches import collate
-from repcl.model import ClassifierHead, Encoder
-from repcl.training import LossTerms, Observer, StageSettings, adversarial_losses, ascend, run_stage
+from repcl.model import ALONE, ClassifierHead, Encoder
+from repcl.training import LossTerms, Observer, Stage, StageSettings, adversarial_losses, ascend, run_stage
 from tests.conftest import tiny_encoder
 
 STEP, RADIUS = 0.1, 0.2
@@ -178,6 +178,7 @@ class Classifier(nn.Module):
             self.head = ClassifierHead(32, 32, has_hidden_layer=True, dropout=0.0)
             self.head.output.weight = nn.Parameter(torch.randn(2, 32))
         self.observer = Observer()
+        self.processes = ALONE
 
     def loss_at(self, perturbation: Tensor | None = None) -> Tensor:
         return cross_entropy(self.head(self.encoder.represent(self.batch, perturbation)), self.batch.labels)
@@ -270,5 +271,5 @@ def test_an_attack_costs_k_passes_and_one_optimizer_step(steps: int) -> None:
         return adversarial_losses(model.loss_at, model.zeros(), steps=steps, step_size=STEP, radius=RADIUS)
 
     settings = StageSettings(epochs=1, learning_rate=1e-3, head_learning_rate=1e-3)
-    run_stage(model, "replay", [model.batch], losses, settings)
+    run_stage(model, Stage.REPLAY, [model.batch], losses, settings)
     assert (len(passes), counting.steps) == (steps, 1)

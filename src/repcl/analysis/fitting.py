@@ -21,7 +21,7 @@ Draw = Callable[[], Drawn]
 def independent_pairs(
     drawn: Drawn, how: Partners, generator: torch.Generator, *, offset: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """Places of left and right halves that were not drawn together.
+    """Indices of left and right halves that were not drawn together.
 
     `shifted` takes a following right half, and leaves out a pair that is a text with itself. `drawn` draws
     with replacement, as the authors' code does, and hits one such pair on average, which pulls the estimate
@@ -89,7 +89,7 @@ class Watch:
         self._height, self._step, self._value = -inf, 0, 0.0
 
     def __call__(self, step: int) -> bool:
-        """Look, if it is time; whether the fit should end."""
+        """Evaluate the critic if it is time to, and say whether the fit should end."""
         if step % self.settings.look_every and step != self.settings.steps:
             return False
         self.steps.append(step)

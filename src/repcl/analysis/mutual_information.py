@@ -91,9 +91,9 @@ def estimate(pairs: Paired, settings: EstimatorSettings) -> MutualInformation:
         note = f"too few texts: {len(pairs)}, an estimate needs {FEWEST_TEXTS}"
         return MutualInformation(None, None, None, None, texts, ceiling, note=note)
     fits = [
-        _fit(fitted, reported, settings, seed=2 * critic + place)
+        _fit(fitted, reported, settings, seed=2 * critic + index)
         for critic in range(settings.critics)
-        for place, (fitted, reported) in enumerate(_roles(pairs, settings, seed=critic))
+        for index, (fitted, reported) in enumerate(_roles(pairs, settings, seed=critic))
     ]
     values = [one.value for one in fits]
     steps = max((one.steps for one in fits), key=len)

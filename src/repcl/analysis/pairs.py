@@ -26,7 +26,7 @@ class Drawn:
         return len(self.left)
 
     def same_text(self, left: Tensor, right: Tensor) -> Tensor:
-        """Whether the left halves at some places and the right halves at others are of one text."""
+        """Whether the left halves at some indices and the right halves at others are of one text."""
         return self.left_texts[left] == self.right_texts[right]
 
 
@@ -56,8 +56,8 @@ class Paired:
     def split(self, share: float, generator: torch.Generator) -> tuple["Paired", "Paired"]:
         """A random share of the rows, and the others."""
         shuffled = torch.randperm(len(self), generator=generator)
-        place = round(share * len(self))
-        return self.take(shuffled[:place]), self.take(shuffled[place:])
+        cut = round(share * len(self))
+        return self.take(shuffled[:cut]), self.take(shuffled[cut:])
 
     def draw(self, rows: int, generator: torch.Generator) -> Drawn:
         """At most so many true pairs, in random order."""

@@ -29,11 +29,11 @@ def probe_accuracy(
     """
     if len(np.unique(labels)) < 2 or not len(test_labels):
         return None
-    places = _places_within_class(labels)
+    indices = _indices_within_class(labels)
     sets = max(1, min(Counter(labels.tolist()).values()) // shots)
     accuracies = []
     for number in range(sets):
-        chosen = places // shots == number
+        chosen = indices // shots == number
         accuracies.append(_fit_and_score(rows[chosen], labels[chosen], test_rows, test_labels))
     return fmean(accuracies)
 
@@ -108,13 +108,13 @@ def _masked_accuracy(snapshots: Snapshots, after: int, task: int) -> float | Non
     return float(np.mean(moment.within_task[of_task] == snapshots.test_labels[of_task]))
 
 
-def _places_within_class(labels: Numbers) -> NDArray[np.int64]:
+def _indices_within_class(labels: Numbers) -> NDArray[np.int64]:
     """For each row how many rows of its class stand before it."""
-    places = np.zeros(len(labels), dtype=np.int64)
+    indices = np.zeros(len(labels), dtype=np.int64)
     for label in np.unique(labels):
         is_member = labels == label
-        places[is_member] = np.arange(is_member.sum())
-    return places
+        indices[is_member] = np.arange(is_member.sum())
+    return indices
 
 
 def _fit_and_score(rows: Rows, labels: Numbers, test_rows: Rows, test_labels: Numbers) -> float:

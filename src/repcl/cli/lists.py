@@ -26,19 +26,19 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
 
 
 def _methods(console: Console) -> None:
-    from repcl.experiments.runs.cost import relative_cost
-    from repcl.methods import METHODS
+    from repcl.methods.table import TABLE
 
     rows = [
         [
             name,
-            *_paper_and_year(method.paper),
+            method.paper,
+            str(method.year or "–"),
             ", ".join(method.kinds),
-            method.extra_memory,
-            f"{relative_cost(name):.2f}",
+            method.also_keeps,
+            f"{method.cost:.2f}",
             ", ".join(method.variants) or "–",
         ]
-        for name, method in METHODS.items()
+        for name, method in TABLE.items()
     ]
     columns = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
     print_table(console, "Methods", columns, rows)
@@ -56,7 +56,7 @@ def _benchmarks(console: Console) -> None:
 
 
 def _encoders(console: Console) -> None:
-    from repcl.model import ENCODERS
+    from repcl.model.bundled import ENCODERS
 
     rows = [[name, encoder.description, encoder.license] for name, encoder in ENCODERS.items()]
     rows.append(["a folder", "any encoder saved by transformers, with *.safetensors", ""])
@@ -64,9 +64,3 @@ def _encoders(console: Console) -> None:
         ["a Hugging Face id", "for instance bert-base-uncased, roberta-base, microsoft/mpnet-base", ""]
     )
     print_table(console, "Encoders", ["name", "what it is", "license"], rows)
-
-
-def _paper_and_year(paper: str) -> tuple[str, str]:
-    """`Song et al., 2023` in two cells; what is not a paper has no year."""
-    authors, _, year = paper.rpartition(", ")
-    return (authors, year) if authors else (paper, "–")

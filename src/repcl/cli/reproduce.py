@@ -194,7 +194,7 @@ def _seconds_on(runs: "Sequence[ResolvedRun]") -> float:
     from repcl.experiments.runs.cost import expected_seconds, measure_step
     from repcl.experiments.runs.spec import plan_run
 
-    stream, plan, device = runs[0].stream, runs[0].plan, runs[0].options.device
+    stream, plan, options = runs[0].stream, runs[0].plan, runs[0].options
     fea = plan_run("fea", stream, encoder=plan.encoder, preset=plan.preset)
-    speed = measure_step(fea, stream, device=device)
+    speed = measure_step(fea, stream, device=options.device, processes=options.processes)
     return sum(expected_seconds(run.plan, fea, stream, speed) for run in runs)

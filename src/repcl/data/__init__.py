@@ -1,9 +1,13 @@
-"""Examples, tasks, streams and batches."""
+"""Examples, tasks, streams and batches; only batches need torch, which is loaded when they are used."""
 
-from repcl.data.augmentation import mask_tokens, same_class_partners
-from repcl.data.batches import Batch, Batches, TokenizedExample
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream
 from repcl.data.order import class_order, equal_parts, round_seed
+
+if TYPE_CHECKING:
+    from repcl.data.batches import Batch, Batches, TokenizedExample
 
 __all__ = [
     "Batch",
@@ -17,7 +21,11 @@ __all__ = [
     "TokenizedExample",
     "class_order",
     "equal_parts",
-    "mask_tokens",
     "round_seed",
-    "same_class_partners",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Batch", "Batches", "TokenizedExample"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("repcl.data.batches"), name)

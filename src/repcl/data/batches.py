@@ -41,9 +41,9 @@ def collate(
     length = max(len(row.ids) for row in rows)
     ids = torch.full((len(rows), length), pad_id)
     mask = torch.zeros((len(rows), length), dtype=torch.long)
-    for place, row in enumerate(rows):
-        ids[place, : len(row.ids)] = torch.tensor(row.ids)
-        mask[place, : len(row.ids)] = 1
+    for index, row in enumerate(rows):
+        ids[index, : len(row.ids)] = torch.tensor(row.ids)
+        mask[index, : len(row.ids)] = 1
     spans = torch.tensor([row.spans for row in rows])
     moved = (part.to(device) for part in (ids, mask, spans, torch.tensor(labels), torch.tensor(positions)))
     return Batch(*moved)
@@ -62,7 +62,7 @@ def similar_length_order(
     for start in range(0, len(shuffled), pool * batch_size):
         rows = sorted(shuffled[start : start + pool * batch_size], key=lambda row: lengths[row])
         batches += [rows[at : at + batch_size] for at in range(0, len(rows), batch_size)]
-    return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
+    return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 
 class Batches:

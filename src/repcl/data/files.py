@@ -57,7 +57,7 @@ def _cell(path: Path, row: Row, column: str) -> object:
     if column not in row.cells:
         found = ", ".join(map(repr, row.cells)) or "none"
         raise InvalidData(
-            f"{path}, {row.place} has no column {column!r} (columns found: {found}): "
+            f"{path}, {row.location} has no column {column!r} (columns found: {found}): "
             "rename the column, or say which columns hold text and label."
         )
     return row.cells[column]
@@ -111,5 +111,5 @@ def _parsed(cell: str) -> object:
 def _bad_cell(path: Path, row: Row, column: str, expected: str, remedy: str) -> InvalidData:
     found = shortened(row.cells[column])
     return InvalidData(
-        f"{path}, {row.place}, column {column!r}: expected {expected}, found {found}; {remedy}."
+        f"{path}, {row.location}, column {column!r}: expected {expected}, found {found}; {remedy}."
     )

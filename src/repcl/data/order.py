@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-import numpy as np
-
 Item = TypeVar("Item")
 
 
@@ -23,7 +21,7 @@ def class_order(number_of_classes: int, seed: int) -> list[int]:
     """
     shuffled = list(range(number_of_classes))
     random.Random(seed).shuffle(shuffled)
-    return [int(index) for index in np.argsort(shuffled)]
+    return sorted(range(number_of_classes), key=shuffled.__getitem__)
 
 
 def equal_parts(items: Sequence[Item], parts: int) -> list[list[Item]]:

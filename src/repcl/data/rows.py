@@ -1,4 +1,4 @@
-"""Streams the rows of a CSV, JSONL or Parquet file, one at a time, each with its place in the file."""
+"""Streams the rows of a CSV, JSONL or Parquet file, one at a time, each with its location in the file."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     cells: Mapping[str, object]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where to look in the file."""
         line = "" if self.line in (None, self.number) else f" (line {self.line})"
         return f"row {self.number}{line}"
@@ -101,7 +101,7 @@ def _json_object(path: Path, line: str, line_number: int) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise InvalidData(
             f"{path}, line {line_number} is not valid JSON ({error}; found {shortened(line.strip())}): "
-            "write one JSON object a line."
+            "write one JSON object per line."
         ) from error
     if not isinstance(value, dict):
         raise InvalidData(

@@ -10,8 +10,6 @@ from repcl.evaluation.metrics import (
     final_accuracy,
     forgetting_rate,
     forgetting_rate_f1,
-    learning_accuracy,
-    macro_accuracy,
     score_predictions,
 )
 from repcl.evaluation.predictions import TestedExample, fraction_correct, read_predictions, write_predictions
@@ -40,8 +38,6 @@ __all__ = [
     "forgetting_rate_f1",
     "fraction_correct",
     "holm",
-    "learning_accuracy",
-    "macro_accuracy",
     "paired_comparison",
     "read_predictions",
     "score_predictions",

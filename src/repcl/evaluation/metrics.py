@@ -4,10 +4,11 @@ All are fractions, not percentages. A metric is None where it has no meaning: fo
 or the history of a method that was evaluated only at the end.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+
+from sklearn.metrics import precision_recall_fscore_support
 
 from repcl.evaluation.matrix import AccuracyMatrix
 from repcl.evaluation.predictions import TestedExample, fraction_correct
@@ -57,19 +58,6 @@ def average_incremental_accuracy(accuracies: Sequence[float | None]) -> float | 
     return None if None in accuracies else _mean(accuracies)
 
 
-def macro_accuracy(matrix: AccuracyMatrix, *, after: int = -1) -> float | None:
-    """Accuracy after a task (the last one unless told), each task counting the same."""
-    return _mean(matrix.rows[after])
-
-
-def learning_accuracy(matrix: AccuracyMatrix) -> float | None:
-    """Mean accuracy on each task right after it was learned; None if that was not evaluated."""
-    columns = [matrix.column(task) for task in range(matrix.tasks)]
-    return average_incremental_accuracy(
-        [column[0] for column in columns if any(a is not None for a in column)]
-    )
-
-
 def forgetting_rate(matrix: AccuracyMatrix) -> float | None:
     """Mean drop of the old tasks from their best earlier accuracy to the last; below 0 if they improved."""
     return _mean(_drop(matrix.column(task)) for task in range(matrix.tasks - 1))
@@ -107,10 +95,12 @@ def _class_f1(tested: Sequence[TestedExample], *, after: int) -> dict[str, float
     """F1 of each class over all test examples evaluated after a task."""
     predictions = [(example.label, example.predicted_after(after)) for example in tested]
     pairs = [(label, predicted) for label, predicted in predictions if predicted is not None]
-    hits = Counter(label for label, predicted in pairs if predicted == label)
-    true = Counter(label for label, _ in pairs)
-    guessed = Counter(predicted for _, predicted in pairs)
-    return {label: 2 * hits[label] / (true[label] + guessed[label]) for label in true}
+    if not pairs:
+        return {}
+    true, guessed = zip(*pairs, strict=True)
+    labels = sorted(set(true))
+    _, _, f1, _ = precision_recall_fscore_support(true, guessed, labels=labels, zero_division=0)
+    return dict(zip(labels, f1.tolist(), strict=True))
 
 
 def _drop(history: Sequence[float | None]) -> float | None:

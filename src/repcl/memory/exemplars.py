@@ -1,7 +1,9 @@
 """The memory: a few examples of every class seen, within a budget."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
 from repcl.data import Example
 
@@ -11,7 +13,7 @@ class ExemplarMemory:
 
     Args:
         per_class: how many examples of a class may be kept.
-        total: how many may be kept in all; divided evenly among the classes, whatever their number.
+        total: how many may be kept in total; divided evenly among the classes, whatever their number.
     """
 
     def __init__(self, per_class: int, total: int | None = None) -> None:
@@ -56,6 +58,18 @@ class ExemplarMemory:
         for name, kept in self._kept.items():
             self._kept[name] = kept[:budget]
 
+    def regrouped(self, groups: Mapping[str, Sequence[str]]) -> "ExemplarMemory":
+        """A memory with these classes; a merged one takes the most telling exemplars of its parts in turn."""
+        fresh = ExemplarMemory(self.per_class, self.total)
+        limit = self.budget(len(groups)) if self.per_class else None  # `joint` keeps everything
+        for name, parts in groups.items():
+            turns = zip_longest(*(self.of(part) for part in parts))
+            in_turn = [example for turn in turns for example in turn if example is not None]
+            unique = dict.fromkeys(_relabeled(example, name) for example in in_turn)
+            if unique:
+                fresh.keep(name, list(unique)[:limit])
+        return fresh
+
     def counts(self) -> dict[str, int]:
         """Number of exemplars of each class."""
         return {name: len(kept) for name, kept in self._kept.items()}
@@ -63,3 +77,7 @@ class ExemplarMemory:
     def text_bytes(self) -> int:
         """Bytes of stored text."""
         return sum(len(example.text.encode()) for example in self)
+
+
+def _relabeled(example: Example, name: str) -> Example:
+    return example if example.label == name else replace(example, label=name)

@@ -1,19 +1,22 @@
 """ACA (Wang et al., 2022): synthetic relations make initial learning harder; EMAR or RP-CRE does the rest."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, InputKind, Task, TokenizedExample
-from repcl.data.relations import RelationMixer
+from repcl.methods.base import Method
 from repcl.methods.emar import EMAR, EMARSettings
+from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
 from repcl.methods.rp_cre import RPCRE, RPCRESettings
-from repcl.model import Encoder, GrowingLinear
-from repcl.training import LossTerms
+from repcl.methods.search import Dimension
+from repcl.methods.settings import MethodSettings
+from repcl.model import GrowingLinear
+from repcl.training import LossTerms, Stage
 
 SYMMETRIC = (
     *("P26", "P3373"),  # FewRel: spouse, sibling
@@ -43,40 +46,27 @@ class ACASettings(EMARSettings, RPCRESettings):
         SYMMETRIC, description="classes that are not reversed; the authors' code lacks per:spouse"
     )
 
+    search: ClassVar[Mapping[str, Dimension]] = PrototypeSettings.search
 
-class ACA(EMAR, RPCRE):
-    """Adversarial class augmentation of EMAR, the paper's row, or of RP-CRE (`aca@rp_cre`)."""
+
+class ACA(PrototypeMethod):
+    """Adversarial class augmentation: initial learning meets synthetic classes beside the real ones.
+
+    The rest is done by a host: EMAR, as in the paper's row, or RP-CRE (`aca@rp_cre`).
+    """
 
     Settings: ClassVar[type[ACASettings]] = ACASettings
     settings: ACASettings
-    paper = "Wang et al., 2022"
     kinds: ClassVar[tuple[InputKind, ...]] = ("relation",)
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"rp_cre": {"host": "rp_cre"}}
 
-    def __init__(
-        self, encoder: Encoder, settings: ACASettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        if settings.host == "rp_cre":
-            epochs = settings.rp_cre_epochs
-            settings = settings.model_copy(update={"initial_epochs": epochs, "replay_epochs": epochs})
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
-        if settings.host == "emar":
-            del self.network  # only RP-CRE has one
+    @classmethod
+    def for_settings(cls, settings: MethodSettings) -> type[Method]:
+        """The class with the chosen host."""
+        is_on_rp_cre = isinstance(settings, ACASettings) and settings.host == "rp_cre"
+        return ACAOnRPCRE if is_on_rp_cre else ACAOnEMAR
 
-    @property
-    def host(self) -> type[EMAR] | type[RPCRE]:
-        """The method that ACA is added to."""
-        return EMAR if self.settings.host == "emar" else RPCRE
-
-    def learn_task(self, task: Task) -> None:
-        """The host's procedure around the initial learning below."""
-        self.host.learn_task(self, task)
-
-    def class_scores(self, batch: Batch) -> Tensor:
-        """The host's scores; synthetic classes have none."""
-        return self.host.class_scores(self, batch)
-
-    def learn_new(self, task: Task, *, clip_apart: bool = False) -> None:
+    def learn_new(self, task: Task) -> None:
         """Initial learning on new and synthetic examples alike; then the synthetic classes are dropped."""
         real = self.batches(task.train, self.settings.batch_size)
         synthetic = self.synthetic_classes(task)
@@ -84,29 +74,14 @@ class ACA(EMAR, RPCRE):
         first = len(self.head.output.weight)
         batches = Batches(
             [*real.rows, *(row for rows in synthetic for row in rows)],
-            [*real.labels, *(first + place for place, rows in enumerate(synthetic) for _ in rows)],
+            [*real.labels, *(first + index for index, rows in enumerate(synthetic) for _ in rows)],
             batch_size=real.batch_size,
             pad_id=real.pad_id,
             device=real.device,
             generator=real.generator,
         )
-        self.run(
-            "initial learning",
-            batches,
-            self.classify_beside(spare),
-            self.settings.initial_epochs,
-            also_train=[spare],
-            clip_apart=clip_apart,
-        )
-
-    def activate(self, task: Task) -> None:
-        """EMAR's activation, on request with spare rows as never correct answers."""
-        if self.settings.keep_spare_rows_in_activation:
-            everything = self.batches([*self.memory, *task.train], self.settings.batch_size)
-            spare = self.new_spare_rows(self.settings.spare_rows * len(task.classes))
-            self.run("activation", everything, self.classify_beside(spare), 1, also_train=[spare])
-        else:
-            super().activate(task)
+        losses = self.classify_beside(spare)
+        self.run(Stage.INITIAL_LEARNING, batches, losses, self.initial_epochs, also_train=[spare])
 
     def synthetic_classes(self, task: Task) -> list[list[TokenizedExample]]:
         """Examples of the task's hybrid classes, then of its reversed classes."""
@@ -143,3 +118,92 @@ class ACA(EMAR, RPCRE):
             return {"ce": cross_entropy(scores, batch.labels)}
 
         return losses
+
+
+class ACAOnEMAR(ACA, EMAR):
+    """ACA with EMAR as its host."""
+
+    Settings: ClassVar[type[ACASettings]] = ACASettings
+    settings: ACASettings
+
+    def activate(self, task: Task) -> None:
+        """EMAR's activation; if the settings ask for it, beside spare rows, which are never the right answer."""
+        if self.settings.keep_spare_rows_in_activation:
+            everything = self.batches([*self.memory, *task.train], self.settings.batch_size)
+            spare = self.new_spare_rows(self.settings.spare_rows * len(task.classes))
+            self.run(Stage.ACTIVATION, everything, self.classify_beside(spare), 1, also_train=[spare])
+        else:
+            super().activate(task)
+
+
+class ACAOnRPCRE(ACA, RPCRE):
+    """ACA with RP-CRE as its host, which has its own number of epochs."""
+
+    Settings: ClassVar[type[ACASettings]] = ACASettings
+    settings: ACASettings
+
+    @property
+    def initial_epochs(self) -> int:
+        """Epochs on a new task."""
+        return self.settings.rp_cre_epochs
+
+    @property
+    def replay_epochs(self) -> int:
+        """Epochs on the memory."""
+        return self.settings.rp_cre_epochs
+
+
+@dataclass(frozen=True)
+class RelationMixer:
+    """Makes examples of synthetic relations (ACA, Wang et al., 2022).
+
+    Attributes:
+        markers: ids of the tokens that open and close the head, then the tail.
+        frame: how many special tokens stand before and after every text.
+        longest: most tokens of an example.
+        window: tokens kept on either side of an entity in a hybrid.
+    """
+
+    markers: tuple[int, ...]
+    frame: tuple[int, int]
+    longest: int
+    window: int = 5
+
+    def hybrid_classes(self, classes: Sequence[Sequence[TokenizedExample]]) -> list[list[TokenizedExample]]:
+        """A class for each class of the first half with its counterpart in the second, paired by position."""
+        half = len(classes) // 2
+        return [
+            [
+                mixed
+                for first, second in zip(classes[at], classes[at + half], strict=False)
+                if (mixed := self.hybrid(first, second)) is not None
+            ]
+            for at in range(half)
+        ]
+
+    def hybrid(self, first: TokenizedExample, second: TokenizedExample) -> TokenizedExample | None:
+        """The head of one and the tail of the other example; nothing where a tail comes before its head."""
+        before, after = self.frame
+        texts = [row.ids[before : len(row.ids) - after] for row in (first, second)]
+        if not all(self._is_marked(text) for text in texts):
+            return None
+        found = [[text.index(marker) for marker in self.markers] for text in texts]
+        if any(tail <= head for head, _, tail, _ in found):
+            return None
+        (head, head_end, tail, _), (_, other_head_end, other_tail, other_tail_end) = found
+        left = texts[0][max(0, head - self.window) : min(head_end + self.window + 1, tail)]
+        right = texts[1][max(other_head_end + 1, other_tail - self.window) : other_tail_end + self.window + 1]
+        ids = (*first.ids[:before], *left, *right, *first.ids[len(first.ids) - after :])
+        if not self._is_marked(ids) or len(ids) > self.longest:  # nested entities lose markers on the way
+            return None
+        openings = (ids.index(self.markers[0]), ids.index(self.markers[2]))
+        return TokenizedExample(ids, tuple((start, start + 1) for start in openings))
+
+    def reverse(self, row: TokenizedExample) -> TokenizedExample:
+        """The same text with head and tail exchanged; its own inverse."""
+        head, head_end, tail, tail_end = self.markers
+        swap = {head: tail, tail: head, head_end: tail_end, tail_end: head_end}
+        return TokenizedExample(tuple(swap.get(token, token) for token in row.ids), row.spans[::-1])
+
+    def _is_marked(self, ids: Sequence[int]) -> bool:
+        return all(ids.count(marker) == 1 for marker in self.markers)

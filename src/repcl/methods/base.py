@@ -7,22 +7,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Example, InputKind, Task
-from repcl.errors import InvalidData
+from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
-from repcl.methods.regroup import regroup_memory, regroup_rows
+from repcl.memory.selection import Features
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
-from repcl.model import READOUTS, ClassifierHead, Encoder, Readout, of_the_first
-from repcl.training import LossTerms, Observer
+from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner
+from repcl.training import LossTerms, Observer, Stage
 
 EVALUATION_BATCH = 64
 BEFORE_THE_FIRST_TASK = 2**32 - 1  # the step of `seeded` at which first weights are drawn
 
 
-class Method(nn.Module, ABC):
+class Method(RowOwner, ABC):
     """A way to learn tasks one after another. Subclasses say how; everything else is shared.
 
     Args:
@@ -33,16 +33,10 @@ class Method(nn.Module, ABC):
     """
 
     Settings: ClassVar[type[MethodSettings]]
-    paper: ClassVar[str]
-    """Who proposed it, and when; shown by `repcl list methods`."""
     kinds: ClassVar[tuple[InputKind, ...]] = ("sentence", "relation", "event")
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Named settings that make another row of a table, as in `repcl@no-xmlm`."""
-    extra_memory: ClassVar[str] = "none"
-    """What is computed from old data and kept, beyond exemplars and weights."""
     readouts: ClassVar[dict[InputKind, type[Readout]]] = READOUTS
-    other_rows: ClassVar[tuple[str, ...]] = ()
-    """Growing tensors whose rows do not belong to one class each."""
     keeps_everything: ClassVar[bool] = False
     """Whether the memory is unbounded, as for the upper bound `joint`."""
 
@@ -66,6 +60,15 @@ class Method(nn.Module, ABC):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
         if isinstance(settings, ClassifierSettings):
             self.head = self.new_head(settings)
+        self.build_parts()
+
+    @classmethod
+    def for_settings(cls, settings: MethodSettings) -> type["Method"]:  # noqa: ARG003 (for subclasses)
+        """The class that is built with these settings: this one, unless a method has several."""
+        return cls
+
+    def build_parts(self) -> None:
+        """Add the parts and buffers that a method has beyond encoder and head, and draw their weights."""
 
     @abstractmethod
     def learn_task(self, task: Task) -> None:
@@ -80,6 +83,15 @@ class Method(nn.Module, ABC):
         """What exemplars are chosen by, (batch, size)."""
         return self.head.features(self.encoder.represent(batch))
 
+    def choose(self, features: Features, count: int) -> list[int]:
+        """Which examples of a class to keep, by their features, the most telling first."""
+        return nearest_to_centers(features, count)
+
+    @property
+    def processes(self) -> Processes:
+        """The processes that learn together."""
+        return self.encoder.processes
+
     @property
     def can_predict(self) -> bool:
         """Whether the method has an answer after the tasks learned so far."""
@@ -92,7 +104,7 @@ class Method(nn.Module, ABC):
 
         Args:
             task: what to learn.
-            more_follow: whether the stream goes on; only `joint` cares, which then waits for the end.
+            more_follow: whether more tasks follow; only `joint` cares, which then waits for the end.
         """
         if not task.train:
             raise InvalidData("A task needs at least one training example, found none.")
@@ -118,21 +130,27 @@ class Method(nn.Module, ABC):
         return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
 
     def check_loaded(self) -> None:
-        """Raise `InvalidData` where values that were loaded contradict each other; shapes are right."""
+        """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
 
     def forget_class(self, name: str) -> None:
         """Drop a class and all that is held of it; weights that its texts helped to train stay."""
         self.regroup_classes({other: [other] for other in self.classes if other != name})
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
-        """Keep only these classes, each made of one or several old ones, which stand in the old order."""
-        places = [[self.classes.index(name) for name in names] for names in groups.values()]
-        if places != [[place] for place in range(len(self.classes))]:
-            regroup_rows(self, places, len(self.classes))
-        self.memory = regroup_memory(self.memory, groups)
+        """Keep only these classes, in this order, each made of one or several old ones."""
+        indices = [[self.classes.index(name) for name in names] for names in groups.values()]
+        if indices != [[index] for index in range(len(self.classes))]:
+            self._check_rows_of_classes()
+            for part in self.row_owners():
+                part.regroup_rows(indices, len(self.classes))
+        self.memory = self.memory.regrouped(groups)
         self.classes = list(groups)
 
     # ---- what methods share ---------------------------------------------------------------------
+
+    def row_owners(self) -> list[RowOwner]:
+        """The parts, this method among them, that say what the rows of their tensors belong to."""
+        return [part for part in self.modules() if isinstance(part, RowOwner)]
 
     def batches(self, examples: Sequence[Example], batch_size: int) -> Batches:
         """Shuffled training batches of examples; each iteration is one epoch."""
@@ -150,18 +168,18 @@ class Method(nn.Module, ABC):
                 values = result.new_empty((len(examples), *result.shape[1:]))
             values[batch.positions.cpu()] = result
         self.train(was_training)
-        return of_the_first(values) if values is not None else torch.empty(0)
+        return self.processes.of_the_first(values) if values is not None else torch.empty(0)
 
     def remember(self, task: Task) -> None:
         """Choose exemplars for the task's classes among their new examples and the ones already kept."""
-        with self.observer.stage("memory update"):
+        with self.observer.stage(Stage.MEMORY_UPDATE):
             budget = self.memory.budget(len(self.classes))
             for name in task.classes:
                 fresh = (example for example in task.train if example.label == name)
                 candidates = list(dict.fromkeys([*self.memory.of(name), *fresh]))
-                features = self.for_all(candidates, self.exemplar_features)
-                chosen = nearest_to_centers(features.numpy(), budget)
-                self.memory.keep(name, [candidates[place] for place in chosen])
+                features = self.for_all(candidates, self.exemplar_features).numpy()
+                chosen = self.choose(features, budget) if candidates else []
+                self.memory.keep(name, [candidates[index] for index in chosen])
             self.memory.shrink(budget)
 
     def new_head(self, settings: ClassifierSettings) -> ClassifierHead:
@@ -185,15 +203,26 @@ class Method(nn.Module, ABC):
     def _batches(
         self, examples: Sequence[Example], batch_size: int, generator: torch.Generator | None
     ) -> Batches:
-        number = {name: place for place, name in enumerate(self.classes)}
+        index = {name: at for at, name in enumerate(self.classes)}
         return Batches(
             self.encoder.tokenize(examples),
-            [number.get(example.label, -1) for example in examples],
+            [index.get(example.label, -1) for example in examples],
             batch_size=batch_size,
             pad_id=int(self.encoder.tokenizer.pad_token_id),
             device=self.encoder.device,
             generator=generator,
         )
+
+    def _check_rows_of_classes(self) -> None:
+        """Refuse to merge or remove classes where something kept of them cannot be taken apart."""
+        for path, part in self.named_modules():
+            declared = part.class_rows if isinstance(part, RowOwner) else {}
+            for name, _ in part.named_buffers(path, recurse=False):
+                if not name.startswith("encoder.") and name.rpartition(".")[2] not in declared:
+                    raise InvalidSetting(
+                        f"{type(self).__name__} keeps {name!r}, of which no row belongs to one class, so "
+                        "classes cannot be merged or removed: teach a new classifier instead."
+                    )
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The table of methods, and how one is put together with its encoder."""
+"""How a method is put together with its encoder."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,52 +6,16 @@ from typing import Any
 import torch
 
 from repcl.data import InputKind
-from repcl.errors import InvalidSetting, UnknownName
-from repcl.methods.aca import ACA
+from repcl.errors import InvalidSetting
 from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
-from repcl.methods.crecl import CRECL
-from repcl.methods.crl import CRL
-from repcl.methods.emar import EMAR
-from repcl.methods.fea import FEA
-from repcl.methods.idbr import IDBR
-from repcl.methods.instant import Instant
-from repcl.methods.joint import Joint
-from repcl.methods.kcn import KCN
-from repcl.methods.kdrk import KDRK
-from repcl.methods.lda import LDA
-from repcl.methods.ncm import NCM
-from repcl.methods.refit import Refit
-from repcl.methods.repcl import RepCL
-from repcl.methods.rp_cre import RPCRE
-from repcl.methods.sequential import Sequential
 from repcl.methods.settings import make_settings
-from repcl.model import Encoder, chosen_device, load_encoder
-
-METHODS: dict[str, type[Method]] = {
-    "repcl": RepCL,
-    "fea": FEA,
-    "emar": EMAR,
-    "rp_cre": RPCRE,
-    "crl": CRL,
-    "crecl": CRECL,
-    "idbr": IDBR,
-    "kcn": KCN,
-    "kdrk": KDRK,
-    "aca": ACA,
-    "sequential": Sequential,
-    "joint": Joint,
-    "instant": Instant,
-    "ncm": NCM,
-    "lda": LDA,
-    "refit": Refit,
-}
+from repcl.methods.table import method_entry
+from repcl.model import ALONE, Encoder, Processes, chosen_device, load_encoder
 
 
 def method_class(name: str) -> type[Method]:
     """The class of a method by its name."""
-    if name not in METHODS:
-        raise UnknownName("method", name, METHODS)
-    return METHODS[name]
+    return method_entry(name).load()
 
 
 def build_method(
@@ -63,17 +27,35 @@ def build_method(
     seed: int = 0,
     expected_classes: int = 0,
     device: torch.device | str | None = None,
+    processes: Processes | None = None,
 ) -> Method:
-    """A method that has learned nothing yet; its first weights depend on the seed only."""
+    """A method that has learned nothing yet; its first weights depend on the seed only.
+
+    Args:
+        name: in `METHODS`.
+        kind: of input.
+        encoder: a name, folder or Hugging Face id, or a ready encoder.
+        settings: of the method; what is left out has its default.
+        seed: decides every random draw.
+        expected_classes: how many classes the stream will have, used by the setting `reserved` only.
+        device: that of the processes if not given, else the fastest one present.
+        processes: learn together; if not given, those of a ready encoder, else this one alone.
+    """
     chosen = method_class(name)
     if kind not in chosen.kinds:
         raise InvalidSetting(
             f"Method {name!r} works on {', '.join(chosen.kinds)} input, not on {kind} input."
         )
     checked = make_settings(chosen.Settings, settings)
-    place = chosen_device(device)
-    with seeded(seed, BEFORE_THE_FIRST_TASK, place):
+    if isinstance(encoder, Encoder):
+        encoder.processes = processes or encoder.processes
+        processes = encoder.processes
+    together = processes or ALONE
+    where = chosen_device(device if device is not None else together.device)
+    with seeded(seed, BEFORE_THE_FIRST_TASK, where):
         if isinstance(encoder, str):
-            encoder = load_encoder(encoder, chosen.readouts[kind](), device=place)
-        method = chosen(encoder, checked, seed=seed, expected_classes=expected_classes)
+            readout = chosen.readouts[kind]()
+            encoder = load_encoder(encoder, readout, device=where, processes=together)
+        built = chosen.for_settings(checked)
+        method = built(encoder, checked, seed=seed, expected_classes=expected_classes)
     return method.eval()

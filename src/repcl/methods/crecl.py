@@ -1,6 +1,6 @@
 """CRECL (Hu et al., 2022): a classifier learns a task, then texts are matched with class prototypes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,10 +11,9 @@ from torch.nn.functional import cross_entropy, normalize
 
 from repcl.data import Batch, Batches, Example, Task
 from repcl.losses import divergence
-from repcl.methods.class_prototypes import class_prototypes
-from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
-from repcl.model import Encoder
-from repcl.training import LossTerms, run_stage
+from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings, class_prototypes
+from repcl.methods.search import Dimension, Range
+from repcl.training import LossTerms, Stage, run_stage
 
 
 class CRECLSettings(PrototypeSettings):
@@ -37,25 +36,29 @@ class CRECLSettings(PrototypeSettings):
     projection_size: int = Field(384, ge=1, description="size of what is matched")
     temperature: float = Field(0.08, gt=0, description="divides the cosines with the prototypes")
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **PrototypeSettings.search,
+        "contrast_learning_rate": Range(1e-5, 5e-4, is_log=True),
+        "temperature": Range(0.02, 0.5, is_log=True),
+    }
+
 
 class CRECL(PrototypeMethod):
     """Classification network and prototypical contrastive network on one encoder; the latter predicts."""
 
     Settings: ClassVar[type[CRECLSettings]] = CRECLSettings
     settings: CRECLSettings
-    paper = "Hu et al., 2022"
 
-    def __init__(
-        self, encoder: Encoder, settings: CRECLSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
-        size, hidden = self.prototypes.shape[1], encoder.hidden_size
+    def build_parts(self) -> None:
+        """Prototypes, and the projection that matches texts with them."""
+        super().build_parts()
+        size, hidden = self.prototypes.shape[1], self.encoder.hidden_size
         self.projector = nn.Sequential(
             nn.Linear(size, hidden),
             nn.GELU(),
             nn.LayerNorm(hidden),
-            nn.Linear(hidden, settings.projection_size),
-        ).to(encoder.device)
+            nn.Linear(hidden, self.settings.projection_size),
+        ).to(self.encoder.device)
 
     def learn_task(self, task: Task) -> None:
         """Two stages of classification, exemplars, prototype contrast on new data and on the memory."""
@@ -64,13 +67,13 @@ class CRECL(PrototypeMethod):
         small, full = (
             self.batches(task.train, size) for size in (settings.initial_batch_size, settings.batch_size)
         )
-        self.run("initial learning", small, self.classify, settings.initial_epochs)
-        self.run("initial learning", full, self.classify_consistently, settings.consistency_epochs)
+        self.run(Stage.INITIAL_LEARNING, small, self.classify, settings.initial_epochs)
+        self.run(Stage.INITIAL_LEARNING, full, self.classify_consistently, settings.consistency_epochs)
         self.remember(task)
         self.prototypes = class_prototypes(self, task, before=self.prototypes)
-        self._match("initial learning", task.train, settings.batch_size, settings.contrast_epochs)
+        self._match(Stage.INITIAL_LEARNING, task.train, settings.batch_size, settings.contrast_epochs)
         memory, size = list(self.memory), min(settings.batch_size, len(self.classes))
-        self._match("replay", memory, size, settings.replay_epochs)
+        self._match(Stage.REPLAY, memory, size, settings.replay_epochs)
         self.prototypes = class_prototypes(self, task, before=self.prototypes)
 
     def exemplar_features(self, batch: Batch) -> Tensor:
@@ -100,12 +103,12 @@ class CRECL(PrototypeMethod):
             "js": weight * dropout_consistency(logits.reshape(samples, rows, -1)),
         }
 
-    def _match(self, name: str, examples: Sequence[Example], batch_size: int, epochs: int) -> None:
+    def _match(self, stage: Stage, examples: Sequence[Example], batch_size: int, epochs: int) -> None:
         """Contrast each text with the prototypes of all seen classes, which stay where they are."""
         rate = self.settings.contrast_learning_rate
-        stage = replace(self.settings.stage(epochs), learning_rate=rate, head_learning_rate=rate)
+        settings = replace(self.settings.stage(epochs), learning_rate=rate, head_learning_rate=rate)
         batches = FullBatches(self.batches(examples, batch_size))
-        run_stage(self, name, batches, self.match, stage)
+        run_stage(self, stage, batches, self.match, settings)
 
     def match(self, batch: Batch) -> LossTerms:
         """Cross-entropy of the similarities to all prototypes."""

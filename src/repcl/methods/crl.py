@@ -12,16 +12,17 @@ from repcl.data import Batch, Example, Task
 from repcl.losses import divergence
 from repcl.memory import class_means
 from repcl.methods.base import Method
-from repcl.methods.class_prototypes import class_prototypes
-from repcl.methods.settings import MemorySettings, TrainingSettings
-from repcl.model import Encoder
-from repcl.training import LossTerms, run_stage
+from repcl.methods.prototypical import class_prototypes
+from repcl.methods.search import Dimension, Range
+from repcl.methods.settings import ReplaySettings, TrainingSettings
+from repcl.model import Merge, mean_row
+from repcl.training import LossTerms, Stage, run_stage
 
 FLOOR = 1e-5
 """Added to each exponential, as in the authors' code; it ends the pull on positives that are far away."""
 
 
-class CRLSettings(TrainingSettings, MemorySettings):
+class CRLSettings(TrainingSettings, ReplaySettings):
     """Settings of CRL; the defaults are those of the authors' code."""
 
     batch_size: int = Field(16, ge=1, description="texts per optimization step")
@@ -34,26 +35,30 @@ class CRLSettings(TrainingSettings, MemorySettings):
     distillation_weight: float = Field(1.0, ge=0, description="of memory knowledge distillation")
     distillation_sharpness: float = Field(10.0, ge=0, description="multiplies similarities of classes")
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **TrainingSettings.search,
+        "head_learning_rate": Range(5e-6, 1e-3, is_log=True),
+        "temperature": Range(0.02, 0.5, is_log=True),
+        "distillation_weight": Range(0.0, 2.0),
+    }
+
 
 class CRL(Method):
     """Consistent representation learning: no classifier, the nearest class mean predicts."""
 
     Settings: ClassVar[type[CRLSettings]] = CRLSettings
     settings: CRLSettings
-    paper = "Zhao et al., 2022"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"no-kd": {"distillation_weight": 0.0}}
-    extra_memory = "class prototypes"
+    class_rows: ClassVar[Mapping[str, Merge]] = {"prototypes": mean_row}
     prototypes: Tensor
     """Of the seen classes, in their order, as the last task left them; (classes, hidden)."""
 
-    def __init__(
-        self, encoder: Encoder, settings: CRLSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
-        hidden, device = encoder.hidden_size, encoder.device
-        self.embedding = nn.Linear(encoder.representation_size, hidden).to(device)
+    def build_parts(self) -> None:
+        """An embedding, a projection for the losses, and prototypes of no class yet."""
+        hidden, device = self.encoder.hidden_size, self.encoder.device
+        self.embedding = nn.Linear(self.encoder.representation_size, hidden).to(device)
         self.projection = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, settings.projection_size)
+            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, self.settings.projection_size)
         ).to(device)
         self.register_buffer("prototypes", torch.empty(0, hidden, device=device))
 
@@ -101,7 +106,7 @@ class CRL(Method):
             yield {"con": loss}
             bank[batch.positions] = embeddings.detach()
 
-        run_stage(self, "initial learning", batches, losses, settings.stage(settings.initial_epochs))
+        run_stage(self, Stage.INITIAL_LEARNING, batches, losses, settings.stage(settings.initial_epochs))
 
     def _replay(self) -> None:
         """Contrastive replay, while old classes keep the similarities that their prototypes had."""
@@ -121,7 +126,7 @@ class CRL(Method):
             yield {"con": loss, "kd": settings.distillation_weight * kept}
             bank[batch.positions] = embeddings.detach()
 
-        run_stage(self, "replay", batches, losses, settings.stage(settings.replay_epochs))
+        run_stage(self, Stage.REPLAY, batches, losses, settings.stage(settings.replay_epochs))
 
 
 def bank_contrast(

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Example, Task
@@ -16,8 +16,8 @@ from repcl.memory import nearest_to_centers, nearest_to_mean
 from repcl.memory.selection import Features
 from repcl.methods.base import Method
 from repcl.methods.settings import MemorySettings, TrainingSettings
-from repcl.model import ClassifierHead, Encoder, FeatureMapHead
-from repcl.training import LossTerms, run_stage
+from repcl.model import ClassifierHead
+from repcl.training import LossTerms, Stage, run_stage
 
 
 class DistillingSettings(TrainingSettings, MemorySettings):
@@ -33,7 +33,6 @@ class DistillingSettings(TrainingSettings, MemorySettings):
     selection: Literal["k-means", "nearest_to_mean", "herding"] = Field(
         "k-means", description="how exemplars are chosen"
     )
-    replay_epochs: ClassVar[None] = None  # type: ignore[assignment, misc]  # the memory has no stage of its own
 
 
 def herding(features: Features, count: int) -> list[int]:
@@ -91,16 +90,24 @@ def by_classes(distilled: Tensor, hard: Tensor, *, old: int, new: int) -> Tensor
     return (old * distilled + new * hard) / (old + new)
 
 
+class FeatureMapHead(ClassifierHead):
+    """The classifier of KCN and KDRK: a feature map of two ReLU layers, growing output."""
+
+    def __init__(self, size: int, hidden: int, *, dropout: float) -> None:
+        super().__init__(hidden, hidden, has_hidden_layer=False, dropout=0.0)
+        self.hidden = nn.Sequential(
+            nn.Linear(size, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, hidden), nn.ReLU()
+        )
+
+
 class DistillingMethod(Method):
     """A feature map, a classifier without bias, and the answers of the model before the task."""
 
     settings: DistillingSettings
 
-    def __init__(
-        self, encoder: Encoder, settings: DistillingSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
-        self.head = self.build_head().to(encoder.device)
+    def build_parts(self) -> None:
+        """The classifier."""
+        self.head = self.build_head().to(self.encoder.device)
 
     def build_head(self) -> ClassifierHead:
         """The feature map φ and the classifier."""
@@ -135,7 +142,9 @@ class DistillingMethod(Method):
         settings = self.settings
         self.grow_head()
         batches = self.batches(task.train, settings.batch_size)
-        run_stage(self, "initial learning", batches, self.classify, settings.stage(settings.initial_epochs))
+        run_stage(
+            self, Stage.INITIAL_LEARNING, batches, self.classify, settings.stage(settings.initial_epochs)
+        )
 
     def learn_in_pairs(
         self, task: Task, on_new: Callable[[Batch], Tensor], on_memory: Callable[[Batch], Tensor]
@@ -153,20 +162,11 @@ class DistillingMethod(Method):
                 yield {"replay": (1.0 - share) * on_memory(exemplars)}
 
         stage = settings.stage(settings.initial_epochs)
-        run_stage(self, "initial learning", Pairs(new, memory), losses, stage)
+        run_stage(self, Stage.INITIAL_LEARNING, Pairs(new, memory), losses, stage)
 
-    def remember(self, task: Task) -> None:
-        """Choose exemplars for the task's classes among their new examples and the ones already kept."""
-        choose = SELECTIONS[self.settings.selection]
-        with self.observer.stage("memory update"):
-            budget = self.memory.budget(len(self.classes))
-            for name in task.classes:
-                fresh = (example for example in task.train if example.label == name)
-                candidates = list(dict.fromkeys([*self.memory.of(name), *fresh]))
-                features = self.for_all(candidates, self.exemplar_features).numpy()
-                chosen = choose(features, budget) if candidates else []
-                self.memory.keep(name, [candidates[place] for place in chosen])
-            self.memory.shrink(budget)
+    def choose(self, features: Features, count: int) -> list[int]:
+        """Which examples of a class to keep, as the settings ask for."""
+        return SELECTIONS[self.settings.selection](features, count)
 
     def _share_of_new(self, batch_size: int) -> float:
         if self.settings.replay_weights == "balanced":

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy, normalize
 from repcl.data import Batch, Task
 from repcl.memory import class_means
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
-from repcl.training import LossTerms
+from repcl.training import LossTerms, Stage
 
 
 class EMARSettings(PrototypeSettings):
@@ -28,7 +28,6 @@ class EMAR(PrototypeMethod):
 
     Settings: ClassVar[type[EMARSettings]] = EMARSettings
     settings: EMARSettings
-    paper = "Han et al., 2020"
 
     def learn_task(self, task: Task) -> None:
         """Initial learning and exemplars; then rounds of activation and reconsolidation."""
@@ -37,18 +36,18 @@ class EMAR(PrototypeMethod):
         self.learn_new(task)
         self.remember(task)
         memory = self.batches(list(self.memory), settings.batch_size)
-        for _ in range(settings.replay_epochs):
+        for _ in range(self.replay_epochs):
             # One activation old when they are used: that is what holds the features in place.
             anchors = self.exemplar_prototypes(self.classes)
             self.activate(task)
-            self.run("reconsolidation", memory, partial(self.reconsolidate, anchors), 1)
+            self.run(Stage.RECONSOLIDATION, memory, partial(self.reconsolidate, anchors), 1)
         rows = self.head.output.weight.detach()[: len(self.classes)]
         self.prototypes = unit_prototypes(*self.features_in_memory(self.classes), rows)
 
     def activate(self, task: Task) -> None:
         """Replay memory and new examples, so that exemplars of the new classes occur twice."""
         everything = self.batches([*self.memory, *task.train], self.settings.batch_size)
-        self.run("activation", everything, self.classify, 1)
+        self.run(Stage.ACTIVATION, everything, self.classify, 1)
 
     def reconsolidate(self, anchors: Tensor, batch: Batch) -> LossTerms:
         """Classify exemplars by their similarity to fixed prototypes."""

@@ -12,12 +12,13 @@ from repcl.data import Batch, Task
 from repcl.losses import info_nce
 from repcl.methods.base import Method
 from repcl.methods.retention import RetentionSettings, retention
-from repcl.methods.settings import ClassifierSettings, MemorySettings
+from repcl.methods.search import Dimension, Range
+from repcl.methods.settings import ClassifierSettings, ReplaySettings
 from repcl.model.heads import plain_linear
-from repcl.training import LossTerms, run_stage
+from repcl.training import LossTerms, Stage, default_groups, run_stage
 
 
-class FEASettings(ClassifierSettings, MemorySettings, RetentionSettings):
+class FEASettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     """Settings of FEA."""
 
     infomax_weight: float = Field(
@@ -25,13 +26,17 @@ class FEASettings(ClassifierSettings, MemorySettings, RetentionSettings):
     )
     infomax_temperature: float = Field(0.05, gt=0, description="τ of SimCSE's loss")
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **ClassifierSettings.search,
+        "head_dropout": Range(0.0, 0.5),
+    }
+
 
 class FEA(Method):
     """Fast adaption on new data, balanced tuning on memory: the two-stage backbone of RepCL."""
 
     Settings: ClassVar[type[FEASettings]] = FEASettings
     settings: FEASettings
-    paper = "Wang et al., 2022"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "infomax": {"infomax_weight": 0.05},
         "retain": {"retain": 0.1},
@@ -44,11 +49,12 @@ class FEA(Method):
         new = self.batches(task.train, settings.batch_size)
         losses, parts = self._new_losses(task)
         stage = settings.stage(settings.initial_epochs)
-        run_stage(self, "initial learning", new, losses, stage, also_train=parts)
+        groups = default_groups(self, stage, also=parts)
+        run_stage(self, Stage.INITIAL_LEARNING, new, losses, stage, groups=groups)
         self.remember(task)
         if self.tasks_learned > 0:
             memory = self.batches(list(self.memory), settings.batch_size)
-            run_stage(self, "replay", memory, self.classify, settings.stage(settings.replay_epochs))
+            run_stage(self, Stage.REPLAY, memory, self.classify, settings.stage(settings.replay_epochs))
 
     def _new_losses(self, task: Task) -> tuple[Callable[[Batch], LossTerms], list[nn.Module]]:
         """Cross-entropy and, where set, InfoMax and the pull to the untouched encoder; a head for InfoMax."""

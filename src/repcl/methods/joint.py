@@ -1,13 +1,15 @@
 """Joint training on all data of all tasks from the pretrained encoder: the upper bound."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from repcl.data import Task
 from repcl.methods.base import Method
+from repcl.methods.search import Dimension, Range
 from repcl.methods.settings import ClassifierSettings
-from repcl.training import run_stage
+from repcl.training import Stage, run_stage
 
 
 class JointSettings(ClassifierSettings):
@@ -17,6 +19,11 @@ class JointSettings(ClassifierSettings):
         False, description="train anew after every task, not only at the end of the stream"
     )
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **ClassifierSettings.search,
+        "head_dropout": Range(0.0, 0.5),
+    }
+
 
 class Joint(Method):
     """Keep everything and train on all of it, from the pretrained weights, when the stream has ended."""
@@ -24,8 +31,6 @@ class Joint(Method):
     Settings: ClassVar[type[JointSettings]] = JointSettings
     keeps_everything = True
     settings: JointSettings
-    paper = "upper bound"
-    extra_memory = "all training texts"
 
     def learn_task(self, task: Task) -> None:
         """Store the task; at the end of the stream train on all that was stored."""
@@ -40,7 +45,7 @@ class Joint(Method):
         self.grow_head()
         everything = self.batches(list(self.memory), self.settings.batch_size)
         stage = self.settings.stage(self.settings.initial_epochs)
-        run_stage(self, "initial learning", everything, self.classify, stage)
+        run_stage(self, Stage.INITIAL_LEARNING, everything, self.classify, stage)
 
     @property
     def is_trained(self) -> bool:

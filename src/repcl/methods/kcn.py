@@ -9,8 +9,9 @@ from torch import Tensor
 from repcl.data import Batch, Task
 from repcl.losses import feature_distillation, soft_cross_entropy
 from repcl.methods.distilling import DistillingMethod, DistillingSettings, Teacher, by_classes
+from repcl.methods.search import Dimension, Range
 from repcl.model import ClassifierHead, GrowingLinear
-from repcl.training import LossTerms, run_stage
+from repcl.training import LossTerms, Stage, run_stage
 
 
 class KCNSettings(DistillingSettings):
@@ -30,13 +31,19 @@ class KCNSettings(DistillingSettings):
         "nearest_to_mean", description="how exemplars are chosen; KCN's are nearest to the class mean"
     )
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **DistillingSettings.search,
+        "temperature": Range(1.0, 5.0),
+        "prediction_weight": Range(0.1, 2.0, is_log=True),
+        "feature_weight": Range(0.1, 2.0, is_log=True),
+    }
+
 
 class KCN(DistillingMethod):
     """Joint training in which the model before it supervises features and predictions."""
 
     Settings: ClassVar[type[KCNSettings]] = KCNSettings
     settings: KCNSettings
-    paper = "Cao et al., 2020"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "linear": {"head": "linear", "virtual_none": False},
         "paired": {"combination": "paired"},
@@ -81,7 +88,7 @@ class KCN(DistillingMethod):
             }
 
         batches = self.batches(examples, settings.batch_size)
-        run_stage(self, "initial learning", batches, losses, settings.stage(settings.initial_epochs))
+        run_stage(self, Stage.INITIAL_LEARNING, batches, losses, settings.stage(settings.initial_epochs))
 
     def _learn_paired(self, task: Task) -> None:
         """As KDRK's authors rebuilt it: new data and memory give (K (L_pd + L_fd) + N L_ce) / (K + N)."""

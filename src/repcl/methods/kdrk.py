@@ -13,6 +13,7 @@ from torch.nn.functional import normalize, softmax
 from repcl.data import Batch, Task
 from repcl.losses import soft_cross_entropy
 from repcl.methods.distilling import SELECTIONS, DistillingMethod, DistillingSettings, Teacher, by_classes
+from repcl.methods.search import Dimension, Range
 
 
 class KDRKSettings(DistillingSettings):
@@ -35,13 +36,19 @@ class KDRKSettings(DistillingSettings):
         0.05, description="γ, how fast the share falls with examples; median: half α at the median class"
     )
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **DistillingSettings.search,
+        "temperature": Range(1.0, 5.0),
+        "gate": Range(0.0, 0.5),
+        "none_threshold": Range(0.5, 0.99),
+    }
+
 
 class KDRK(DistillingMethod):
     """New data teach old classes by self-training; new classifier rows start from old ones."""
 
     Settings: ClassVar[type[KDRKSettings]] = KDRKSettings
     settings: KDRKSettings
-    paper = "Yu et al., 2021"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "by-size": {"replay_weights": "by_size"},
         "median-gate": {"gate_decay": "median"},
@@ -106,15 +113,15 @@ class KDRK(DistillingMethod):
     def start_rows(self, task: Task, features: Tensor, old_rows: Tensor) -> None:
         """New rows W_c = g (p + r) + (1 - g) ξ, from the old model's features of the task's examples."""
         settings = self.settings
-        new = {name: number for number, name in enumerate(self.classes) if number >= len(old_rows)}
-        places = {name: [at for at, one in enumerate(task.train) if one.label == name] for name in new}
+        new = {name: index for index, name in enumerate(self.classes) if index >= len(old_rows)}
+        members = {name: [at for at, one in enumerate(task.train) if one.label == name] for name in new}
         decay = settings.gate_decay
         if decay == "median":
-            decay = math.log(2) / max(median([len(own) for own in places.values()] or [1]), 1)
-        for name, number in new.items():
-            if not places[name]:
+            decay = math.log(2) / max(median([len(own) for own in members.values()] or [1]), 1)
+        for name, index in new.items():
+            if not members[name]:
                 continue
-            own = features[places[name]]
+            own = features[members[name]]
             telling = SELECTIONS[settings.selection](own.cpu().numpy(), settings.memory_per_class)
             mixed = mixture_of_rows(
                 own[telling],
@@ -125,7 +132,7 @@ class KDRK(DistillingMethod):
             )
             gate = transferred_share(len(own), gate=settings.gate, decay=decay)
             noise = typical_norm(old_rows) / math.sqrt(len(mixed)) * torch.randn_like(mixed)
-            self.head.output.weight[number] = gate * mixed + (1 - gate) * noise
+            self.head.output.weight[index] = gate * mixed + (1 - gate) * noise
 
 
 def transferred_share(examples: int, *, gate: float, decay: float) -> float:

@@ -1,25 +1,23 @@
-"""What EMAR and RP-CRE, the hosts of ACA, share: features, their class prototypes, and how parts learn."""
+"""What methods with class prototypes share: features, prototypes, and which parts learn how fast."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad_norm_
 
 from repcl.data import Batch, Batches, Task
 from repcl.memory import class_means
 from repcl.methods.base import Method
-from repcl.methods.settings import ClassifierSettings, MemorySettings
-from repcl.model import ClassifierHead, Encoder, average_gradients
-from repcl.training import LossTerms, Observer, run_stage
+from repcl.methods.settings import ClassifierSettings, ReplaySettings
+from repcl.model import ClassifierHead, Merge, mean_row
+from repcl.training import LossTerms, ParameterGroup, Stage, run_stage
 
 Losses = Callable[[Batch], LossTerms | Iterable[LossTerms]]
 
 
-class PrototypeSettings(ClassifierSettings, MemorySettings):
+class PrototypeSettings(ClassifierSettings, ReplaySettings):
     """Settings of methods that compare features with prototypes."""
 
     head_learning_rate: float = Field(1e-3, gt=0, description="of the linear classifier")
@@ -33,14 +31,14 @@ class PrototypeMethod(Method):
     """A linear classifier on features, and prototypes: means of the features of each class's exemplars."""
 
     settings: PrototypeSettings
-    extra_memory = "class prototypes"
+    clips_apart: ClassVar[bool] = False
+    """Whether the gradients of encoder and classifier are clipped each by itself, not together."""
+    class_rows: ClassVar[Mapping[str, Merge]] = {"prototypes": mean_row}
     prototypes: Tensor
     """Of the seen classes, in their order, as the last task left them; (classes, size)."""
 
-    def __init__(
-        self, encoder: Encoder, settings: PrototypeSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+    def build_parts(self) -> None:
+        """Prototypes, of no class yet."""
         self.register_buffer("prototypes", self.head.output.weight.detach().clone())
 
     def new_head(self, settings: ClassifierSettings) -> ClassifierHead:
@@ -52,11 +50,20 @@ class PrototypeMethod(Method):
             dropout=settings.head_dropout,
         ).to(self.encoder.device)
 
-    def learn_new(self, task: Task, *, clip_apart: bool = False) -> None:
+    @property
+    def initial_epochs(self) -> int:
+        """Epochs on a new task."""
+        return self.settings.initial_epochs
+
+    @property
+    def replay_epochs(self) -> int:
+        """Epochs, or rounds, on the memory."""
+        return self.settings.replay_epochs
+
+    def learn_new(self, task: Task) -> None:
         """Initial learning: cross-entropy on the new examples alone."""
         new = self.batches(task.train, self.settings.batch_size)
-        epochs = self.settings.initial_epochs
-        self.run("initial learning", new, self.classify, epochs, clip_apart=clip_apart)
+        self.run(Stage.INITIAL_LEARNING, new, self.classify, self.initial_epochs)
 
     def exemplar_prototypes(self, names: Sequence[str]) -> Tensor:
         """Mean feature of the exemplars of each class, (classes, size), a constant."""
@@ -65,65 +72,60 @@ class PrototypeMethod(Method):
     def features_in_memory(self, names: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Features of all exemplars of these classes in evaluation mode, and which class each is of."""
         exemplars = [example for name in names for example in self.memory.of(name)]
-        places = [place for place, name in enumerate(names) for _ in self.memory.of(name)]
+        indices = [index for index, name in enumerate(names) for _ in self.memory.of(name)]
         features = self.for_all(exemplars, self.exemplar_features).to(self.encoder.device)
-        labels = torch.tensor(places, dtype=torch.long, device=features.device)
+        labels = torch.tensor(indices, dtype=torch.long, device=features.device)
         return features.reshape(len(exemplars), self.prototypes.shape[1]), labels
 
     def run(
         self,
-        name: str,
+        stage: Stage,
         batches: Batches | list[Batch],
         losses: Losses,
         epochs: int,
         *,
         also_train: Sequence[nn.Module] = (),
-        clip_apart: bool = False,
+        also_groups: Sequence[ParameterGroup] = (),
     ) -> None:
         """A stage in which only the linear classifier, with `also_train`, has the head's learning rate.
 
         Args:
-            name: of the stage.
+            stage: which one.
             batches: one epoch each time it is iterated.
             losses: from a batch to loss terms.
             epochs: passes over the batches.
             also_train: parts that belong to the classifier for this stage only.
-            clip_apart: clip the gradients of encoder and classifier each by itself, not together.
+            also_groups: parts that learn at a rate of their own.
         """
-        parts, stage = _Parts(self), self.settings.stage(epochs)
-        if clip_apart:
-            groups = [parts.encoder, nn.ModuleList([parts.output, *also_train])]
-            losses = _clipped(losses, groups, stage.clip_norm)
-            stage = replace(stage, clip_norm=math.inf)
-        run_stage(parts, name, batches, losses, stage, also_train=also_train)
+        settings = self.settings.stage(epochs)
+        encoder = ParameterGroup(
+            (self.encoder, self.head.hidden),
+            settings.learning_rate,
+            is_clipped_alone=self.clips_apart,
+            decays_only_matrices=True,
+        )
+        classifier = ParameterGroup(
+            (self.head.output, *also_train), settings.head_learning_rate, is_clipped_alone=self.clips_apart
+        )
+        run_stage(self, stage, batches, losses, settings, groups=[encoder, classifier, *also_groups])
 
 
-class _Parts:
-    """A method as the loop sees it: the head's hidden layer learns as slowly as the encoder."""
+def class_prototypes(method: Method, task: Task, *, before: Tensor) -> Tensor:
+    """Mean feature of the exemplars of every seen class, (classes, size), in evaluation mode.
 
-    def __init__(self, method: Method) -> None:
-        self.observer: Observer = method.observer
-        self.encoder: nn.Module = nn.ModuleList([method.encoder, method.head.hidden])
-        self.output = method.head.output
-        self.method = method
+    A class without exemplars (a memory smaller than the number of classes) has the mean of its new examples
+    instead, and one without those the prototype it had.
 
-    def named_children(self) -> Iterator[tuple[str, nn.Module]]:
-        """The linear classifier, which learns at the head's rate."""
-        yield "output", self.output
-
-    def train(self, mode: bool = True) -> nn.Module:
-        """Switch dropout on or off."""
-        return self.method.train(mode)
-
-
-def _clipped(losses: Losses, groups: Sequence[nn.Module], norm: float) -> Losses:
-    """The same losses; once their gradients are there, those of each group are clipped."""
-
-    def produce(batch: Batch) -> Iterator[LossTerms]:
-        terms = losses(batch)
-        yield from [terms] if isinstance(terms, Mapping) else terms
-        for group in groups:
-            average_gradients(group.parameters())  # the norm of what one process holds would mean nothing
-            clip_grad_norm_(group.parameters(), norm)
-
-    return produce
+    Args:
+        method: whose exemplars, features and classes they are.
+        task: the task being learned.
+        before: (older classes, size) the prototypes until now.
+    """
+    examples = [*method.memory, *(new for new in task.train if not method.memory.of(new.label))]
+    index = {name: at for at, name in enumerate(method.classes)}
+    labels = torch.tensor([index[example.label] for example in examples], device=before.device)
+    features = method.for_all(examples, method.exemplar_features).to(before.device)
+    prototypes = class_means(features, labels, len(method.classes))
+    is_lost = torch.bincount(labels, minlength=len(method.classes))[: len(before)] == 0
+    prototypes[: len(before)][is_lost] = before[is_lost]
+    return prototypes

@@ -1,25 +1,28 @@
 """RepCL (Song et al., 2023): contrastive and generative learning of a new task, then adversarial replay."""
 
-from collections.abc import Callable, Iterator, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from repcl.data import Batch, Batches, Task, mask_tokens, same_class_partners
+from repcl.data import Batch, Batches, Task
 from repcl.losses import info_nce, masked_token_loss, supervised_contrast, supervised_info_nce
-from repcl.memory import KeyQueue
 from repcl.methods.base import Method
 from repcl.methods.retention import RetentionSettings, retention
-from repcl.methods.settings import ClassifierSettings, MemorySettings
-from repcl.model import ContrastHead, Encoder, TokenHead, follow, momentum_copy
-from repcl.training import LossTerms, adversarial_losses, run_stage
+from repcl.methods.search import Dimension, Range
+from repcl.methods.settings import ClassifierSettings, ReplaySettings
+from repcl.model.heads import plain_linear
+from repcl.training import LossTerms, Stage, adversarial_losses, default_groups, run_stage
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
-class RepCLSettings(ClassifierSettings, MemorySettings, RetentionSettings):
+class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     """Settings of RepCL; the defaults are the paper's for HWU64."""
 
     warmup_epochs: float = Field(2.0, ge=0, description="epochs in which the rates rise from zero")
@@ -44,13 +47,22 @@ class RepCLSettings(ClassifierSettings, MemorySettings, RetentionSettings):
     adversarial_radius: float = Field(0.2, ge=0, description="ε; 0 for no limit")
     clean_weight: float = Field(1.0, ge=0, description="weight of the clean loss beside the adversarial one")
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **ClassifierSettings.search,
+        "contrast_weight": Range(0.01, 0.5, is_log=True, unless={"contrast": "none"}),
+        "generation_weight": Range(0.01, 0.5, is_log=True, unless={"generation": "none"}),
+        "temperature": Range(0.02, 0.2, is_log=True, unless={"contrast": "none"}),
+        "mask_probability": Range(0.1, 0.6, unless={"generation": "none"}),
+        # with two steps from a zero start the radius acts only below the step size: one of them is enough
+        "adversarial_step_size": Range(0.02, 0.2, is_log=True, unless={"adversarial": False}),
+    }
+
 
 class RepCL(Method):
     """Learn class-relevant features of each new task, then replay a K-means memory under attack."""
 
     Settings: ClassVar[type[RepCLSettings]] = RepCLSettings
     settings: RepCLSettings
-    paper = "Song et al., 2023"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "no-con": {"contrast": "none"},
         "no-xmlm": {"generation": "none"},
@@ -61,10 +73,9 @@ class RepCL(Method):
         "retain": {"retain": 0.1},
     }
 
-    def __init__(
-        self, encoder: Encoder, settings: RepCLSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+    def build_parts(self) -> None:
+        """The head of the contrastive loss."""
+        encoder = self.encoder
         self.contrast = ContrastHead(encoder.representation_size, encoder.hidden_size).to(encoder.device)
 
     def learn_task(self, task: Task) -> None:
@@ -98,7 +109,8 @@ class RepCL(Method):
 
         also = [token_head] if token_head is not None else []
         stage = settings.stage(settings.initial_epochs)
-        run_stage(self, "initial learning", batches, losses, stage, also_train=also)
+        groups = default_groups(self, stage, also=also)
+        run_stage(self, Stage.INITIAL_LEARNING, batches, losses, stage, groups=groups)
 
     def _contrast_loss(self, batches: Batches) -> Callable[[Batch, Tensor], Tensor]:
         """The loss of anchors against momentum keys of the batch and of the queue."""
@@ -126,7 +138,7 @@ class RepCL(Method):
         return loss
 
     @torch.no_grad()
-    def _first_queue(self, batches: Batches) -> KeyQueue:
+    def _first_queue(self, batches: Batches) -> "KeyQueue":
         """Projections of the first Q training texts in shuffled order, in evaluation mode."""
         size = min(self.settings.queue_size, len(batches.rows))
         keys: list[Tensor] = []
@@ -139,7 +151,7 @@ class RepCL(Method):
                 break
         return KeyQueue(size, torch.cat(keys), torch.cat(labels))
 
-    def _generation_loss(self, batches: Batches) -> tuple[Callable[[Batch, Tensor], Tensor], TokenHead]:
+    def _generation_loss(self, batches: Batches) -> "tuple[Callable[[Batch, Tensor], Tensor], TokenHead]":
         """The loss of recovering masked tokens of another text of the same class."""
         settings, encoder = self.settings, self.encoder
         is_crossed, share = settings.generation == "xmlm", settings.generation_share
@@ -173,7 +185,7 @@ class RepCL(Method):
         settings = self.settings
         batches = self.batches(list(self.memory), settings.batch_size)
         losses = self._attacked if settings.adversarial else self.classify
-        run_stage(self, "replay", batches, losses, settings.stage(settings.replay_epochs))
+        run_stage(self, Stage.REPLAY, batches, losses, settings.stage(settings.replay_epochs))
 
     def _attacked(self, batch: Batch) -> Iterator[LossTerms]:
         settings = self.settings
@@ -186,3 +198,116 @@ class RepCL(Method):
             radius=settings.adversarial_radius,
             clean_weight=settings.clean_weight,
         )
+
+
+class ContrastHead(nn.Module):
+    """Projection for keys, projection and prediction for anchors (the asymmetry of MoCoSE)."""
+
+    def __init__(self, size: int, hidden: int, *, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.projection = nn.Sequential(
+            plain_linear(size, hidden),
+            plain_linear(hidden, hidden),
+            nn.LayerNorm(hidden),
+            nn.Dropout(dropout),
+        )
+        self.prediction = nn.Sequential(
+            plain_linear(hidden, hidden),
+            nn.LayerNorm(hidden),
+            nn.Dropout(dropout),
+            plain_linear(hidden, hidden),
+            nn.Tanh(),
+        )
+
+    def forward(self, representation: Tensor) -> Tensor:
+        """Anchors, (batch, hidden)."""
+        anchors: Tensor = self.prediction(self.projection(representation))
+        return anchors
+
+
+class KeyQueue:
+    """Keys of recent batches, newest first, at most `size` of them."""
+
+    def __init__(self, size: int, keys: Tensor, labels: Tensor) -> None:
+        self.size = size
+        self.keys = keys[:size].detach()
+        self.labels = labels[:size]
+
+    def push(self, keys: Tensor, labels: Tensor) -> None:
+        """Put a batch in front and drop what is too old."""
+        self.keys = torch.cat([keys.detach(), self.keys])[: self.size]
+        self.labels = torch.cat([labels, self.labels])[: self.size]
+
+
+def momentum_copy(module: Module) -> Module:
+    """A copy that follows its source by `follow`; it keeps dropout on, as in the authors' code."""
+    return copy.deepcopy(module).requires_grad_(False).train()
+
+
+@torch.no_grad()
+def follow(momentum: nn.Module, source: nn.Module, *, decay: float) -> None:
+    """Exponential moving average: θ' ← decay · θ' + (1 − decay) · θ."""
+    targets: list[Tensor] = list(momentum.parameters())
+    sources: list[Tensor] = list(source.parameters())
+    torch._foreach_lerp_(targets, sources, 1.0 - decay)
+
+
+class TokenHead(nn.Module):
+    """Predicts masked tokens from their states, helped by a representation; output tied to the embeddings."""
+
+    def __init__(self, hidden: int, help_size: int, vocabulary: int) -> None:
+        super().__init__()
+        self.transform = nn.Sequential(
+            plain_linear(hidden + help_size, hidden), nn.GELU(), nn.LayerNorm(hidden)
+        )
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, states: Tensor, help_: Tensor | None, embeddings: Tensor) -> Tensor:
+        """(masked, hidden) and (masked, help_size) or nothing -> (masked, vocabulary) scores."""
+        inputs = states if help_ is None else torch.cat([states, help_], dim=1)
+        return nn.functional.linear(self.transform(inputs), embeddings, self.bias)
+
+
+def same_class_partners(
+    positions: Sequence[int], labels: Sequence[int], generator: torch.Generator
+) -> list[int]:
+    """For each row another row of the same class, drawn uniformly; itself only when it is alone.
+
+    Args:
+        positions: rows that need a partner.
+        labels: the class of every row.
+        generator: where the draws come from.
+    """
+    members: dict[int, list[int]] = {}
+    for row, label in enumerate(labels):
+        members.setdefault(label, []).append(row)
+    partners = []
+    for row in positions:
+        others = members[labels[row]]
+        if len(others) == 1:
+            partners.append(row)
+            continue
+        # Drawing among the others = drawing a shift, so no list without the row has to be built.
+        shift = int(torch.randint(1, len(others), (1,), generator=generator))
+        partners.append(others[(others.index(row) + shift) % len(others)])
+    return partners
+
+
+def mask_tokens(
+    ids: Tensor, maskable: Tensor, *, probability: float, mask_id: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Replace each maskable token by the mask token with a probability.
+
+    Args:
+        ids: (batch, length) token ids.
+        maskable: (batch, length) booleans, false for special tokens, markers and padding.
+        probability: of each token by itself; there is no 80/10/10 rule.
+        mask_id: the mask token.
+        generator: where the draws come from, on the CPU.
+
+    Returns:
+        The masked ids and (batch, length) booleans that say where.
+    """
+    drawn = torch.rand(ids.shape, generator=generator).to(ids.device) < probability
+    masked = drawn & maskable
+    return ids.masked_fill(masked, mask_id), masked

@@ -1,15 +1,18 @@
 """The pull towards the untouched encoder: what was general before the first task should stay so."""
 
+import copy
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from repcl.data import Batch, Example
 from repcl.losses import squared_distance
 from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
 from repcl.methods.settings import MethodSettings
-from repcl.model import frozen_copy
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
 class RetentionSettings(MethodSettings):
@@ -40,3 +43,8 @@ def retention(
         return weight * squared_distance(representation, target)
 
     return loss
+
+
+def frozen_copy(module: Module) -> Module:
+    """A copy in evaluation mode whose parameters take no gradient."""
+    return copy.deepcopy(module).requires_grad_(False).eval()

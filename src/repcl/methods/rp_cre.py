@@ -1,20 +1,17 @@
 """RP-CRE (Cui et al., 2021): features look at all class prototypes before they are classified."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu
-from torch.nn.utils import clip_grad_norm_
 
 from repcl.data import Batch, Task
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
-from repcl.model import Encoder
-from repcl.training import LossTerms
-from repcl.training.optimizer import build_optimizer, build_warmup
+from repcl.methods.search import Dimension, Range
+from repcl.training import LossTerms, ParameterGroup, Stage
 
 
 class RPCRESettings(PrototypeSettings):
@@ -26,6 +23,11 @@ class RPCRESettings(PrototypeSettings):
     refresh_prototypes: bool = Field(
         False, description="renew the prototypes of old classes after initial learning"
     )
+
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **PrototypeSettings.search,
+        "network_learning_rate": Range(1e-5, 1e-3, is_log=True),
+    }
 
 
 class MemoryNetwork(nn.Module):
@@ -75,12 +77,11 @@ class RPCRE(PrototypeMethod):
 
     Settings: ClassVar[type[RPCRESettings]] = RPCRESettings
     settings: RPCRESettings
-    paper = "Cui et al., 2021"
+    clips_apart = True
 
-    def __init__(
-        self, encoder: Encoder, settings: RPCRESettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+    def build_parts(self) -> None:
+        """Prototypes, and a memory network."""
+        super().build_parts()
         self.network = self.new_network()
 
     def learn_task(self, task: Task) -> None:
@@ -89,7 +90,7 @@ class RPCRE(PrototypeMethod):
         earlier = {name: self.memory.of(name) for name in task.classes}
         self.grow_head()
         old = self.exemplar_prototypes(others)
-        self.learn_new(task, clip_apart=True)
+        self.learn_new(task)
         self.remember(task)
         if self.settings.refresh_prototypes:
             old = self.exemplar_prototypes(others)
@@ -103,24 +104,20 @@ class RPCRE(PrototypeMethod):
 
     def balance(self, prototypes: Tensor) -> None:
         """Cross-entropy of refined features on the memory; the prototypes stay as they are."""
-        settings = self.settings
         # As in the authors' code the order of the batches is drawn once and the same in every epoch.
-        batches = list(self.batches(list(self.memory), settings.batch_size))
-        stage = settings.stage(settings.replay_epochs)
-        # The loop knows two learning rates; the network has a third, hence an optimizer of its own.
-        optimizer = build_optimizer(
-            self.network, [], replace(stage, learning_rate=settings.network_learning_rate)
+        batches = list(self.batches(list(self.memory), self.settings.batch_size))
+        # the network learns faster than the encoder and more slowly than the classifier
+        network = ParameterGroup(
+            (self.network,),
+            self.settings.network_learning_rate,
+            is_clipped_alone=True,
+            decays_only_matrices=True,
         )
-        warmup = build_warmup(optimizer, stage.warmup_epochs * len(batches))
 
-        def losses(batch: Batch) -> Iterator[LossTerms]:
-            yield {"ce": cross_entropy(self.refined_scores(batch, prototypes), batch.labels)}
-            clip_grad_norm_(self.network.parameters(), settings.clip_norm)
-            optimizer.step()
-            warmup.step()
-            optimizer.zero_grad()
+        def losses(batch: Batch) -> LossTerms:
+            return {"ce": cross_entropy(self.refined_scores(batch, prototypes), batch.labels)}
 
-        self.run("replay", batches, losses, stage.epochs, clip_apart=True)
+        self.run(Stage.REPLAY, batches, losses, self.replay_epochs, also_groups=[network])
 
     def refined_scores(self, batch: Batch, prototypes: Tensor) -> Tensor:
         """Scores of all classes the head has, from features that have seen the prototypes."""

@@ -1,11 +1,12 @@
 """Settings of methods: frozen, checked once, the only knobs, and the source of `--set` options."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from repcl.errors import InvalidSetting, UnknownName
+from repcl.methods.search import Dimension, Range
 from repcl.training import StageSettings
 
 
@@ -13,6 +14,12 @@ class MethodSettings(BaseModel):
     """What every method's settings are: frozen and closed to unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    search: ClassVar[Mapping[str, Dimension]] = {}
+    """What `repcl tune` searches, and between which values.
+
+    Epochs, batch and memory sizes are left out: they decide what a run costs.
+    """
 
 
 class TrainingSettings(MethodSettings):
@@ -25,6 +32,11 @@ class TrainingSettings(MethodSettings):
     weight_decay: float = Field(0.01, ge=0, description="of AdamW")
     warmup_epochs: float = Field(0.0, ge=0, description="epochs in which the rates rise from zero")
     clip_norm: float = Field(10.0, gt=0, description="largest norm of the gradient")
+
+    search: ClassVar[Mapping[str, Dimension]] = {
+        "learning_rate": Range(1e-5, 2e-4, is_log=True),
+        "head_learning_rate": Range(1e-4, 5e-3, is_log=True),
+    }
 
     def stage(self, epochs: int) -> StageSettings:
         """A stage of so many epochs with these rates."""
@@ -46,10 +58,15 @@ class ClassifierSettings(TrainingSettings):
 
 
 class MemorySettings(MethodSettings):
-    """Settings of methods that replay a memory."""
+    """Settings of methods that keep a memory."""
 
     memory_per_class: int = Field(10, ge=1, description="exemplars kept of each class")
-    memory_total: int | None = Field(None, ge=1, description="exemplars kept in all")
+    memory_total: int | None = Field(None, ge=1, description="exemplars kept in total")
+
+
+class ReplaySettings(MemorySettings):
+    """Settings of methods that replay their memory in a stage of its own."""
+
     replay_epochs: int = Field(10, ge=1, description="epochs on the memory after each task")
 
 

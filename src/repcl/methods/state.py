@@ -14,14 +14,14 @@ from repcl.data import Example
 from repcl.errors import InvalidData, ResultMismatch
 from repcl.methods.base import Method
 from repcl.methods.build import build_method
-from repcl.model import Encoder
+from repcl.model import Encoder, Processes, RowOwner
 
 FORMAT = 1
 STATE, WEIGHTS, MEMORY = "state.json", "weights.safetensors", "memory.jsonl"
 
 
 def save_method(method: Method, name: str, folder: Path) -> None:
-    """Write everything that a method needs to go on learning."""
+    """Write everything that a method needs to learn further tasks."""
     folder.mkdir(parents=True, exist_ok=True)
     state = {
         "format": FORMAT,
@@ -43,7 +43,11 @@ def save_method(method: Method, name: str, folder: Path) -> None:
 
 
 def load_method(
-    folder: Path, *, encoder: str | Encoder | None = None, device: torch.device | str | None = None
+    folder: Path,
+    *,
+    encoder: str | Encoder | None = None,
+    device: torch.device | str | None = None,
+    processes: Processes | None = None,
 ) -> Method:
     """Read a method back; it then learns and predicts as if it had never been saved."""
     state = _read_state(folder / STATE)
@@ -55,6 +59,7 @@ def load_method(
         seed=state["seed"],
         expected_classes=state["expected_classes"],
         device=device,
+        processes=processes,
     )
     method.classes = list(state["classes"])
     method.tasks_learned = state["tasks_learned"]
@@ -74,19 +79,26 @@ def load_method(
 def check_tensors(method: Method, saved: Mapping[str, Tensor]) -> None:
     """Raise where saved tensors have other shapes than the method's settings ask for.
 
-    The method may be built on the device `meta`, where tensors take no memory. Tensors without
-    rows grow: with the classes, or with what `Method.other_rows` names.
+    The method may be built on the device `meta`, where tensors take no memory. Which tensors grow,
+    and with what, is said by the parts that own them.
     """
-    for name, empty in [*method.named_parameters(), *method.named_buffers()]:
-        if name.startswith("encoder."):
-            continue
-        found = tuple(saved[name].shape) if name in saved else None
-        wanted = tuple(empty.shape)
-        if wanted[:1] == (0,) and found is not None:
-            rows = found[0] if name in method.other_rows and found else len(method.classes)
-            wanted = (rows, *wanted[1:])
-        if found != wanted:
-            raise InvalidData(f"expected {name} of shape {wanted}, found {found or 'none'}")
+    for path, part in method.named_modules():
+        own = [*part.named_parameters(path, recurse=False), *part.named_buffers(path, recurse=False)]
+        for name, empty in own:
+            if not name.startswith("encoder."):
+                _check_shape(name, empty, saved.get(name), part, len(method.classes))
+
+
+def _check_shape(name: str, empty: Tensor, saved: Tensor | None, owner: nn.Module, classes: int) -> None:
+    found, wanted = None if saved is None else tuple(saved.shape), tuple(empty.shape)
+    if isinstance(owner, RowOwner) and found:
+        leaf = name.rpartition(".")[2]
+        if leaf in owner.class_rows:
+            wanted = (classes, *wanted[1:])
+        elif leaf in owner.other_rows:
+            wanted = (found[0], *wanted[1:])
+    if found != wanted:
+        raise InvalidData(f"expected {name} of shape {wanted}, found {found or 'none'}")
 
 
 def grow_to_shapes(module: nn.Module, saved: Mapping[str, Tensor]) -> None:

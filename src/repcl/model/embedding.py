@@ -16,7 +16,6 @@ from repcl.data import Example, Span, TokenizedExample
 from repcl.data.batches import collate
 from repcl.errors import ResultMismatch
 from repcl.model.encoder import Encoder
-from repcl.model.processes import processes
 
 BATCH = 64
 # With fewer rows the matrix library may choose another kernel, and with it other last bits.
@@ -60,7 +59,9 @@ class Embedder:
         return found if found is not None else torch.empty(0, size)
 
     def _find(self, missing: Mapping[Question, Example]) -> dict[Question, Tensor]:
-        if self.folder is None or processes().number > 1:  # what is on disk differs as processes read it
+        if (
+            self.folder is None or self.encoder.processes.number > 1
+        ):  # what is on disk differs as processes read it
             return dict(zip(missing, self._encode(list(missing.values())), strict=True))
         store = EmbeddingStore(self.folder, self.encoder)
         found = store.read(list(missing))
@@ -75,7 +76,7 @@ class Embedder:
         rows = encoder.tokenize(examples)
         found = torch.empty(len(rows), encoder.representation_size)
         for numbers in _equal_lengths(rows):
-            filled = [*numbers, *numbers[:1] * (FEWEST_ROWS * processes().parts - len(numbers))]
+            filled = [*numbers, *numbers[:1] * (FEWEST_ROWS * encoder.processes.parts - len(numbers))]
             batch = collate(
                 [rows[number] for number in filled],
                 [0] * len(filled),

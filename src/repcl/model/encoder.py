@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from repcl.data import Batch, Example, TokenizedExample
-from repcl.model.processes import encoder_precision, share_rows
+from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout, special_frame
 
 if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
@@ -33,6 +33,7 @@ class Encoder(nn.Module):
         readout: the input kind.
         name: what the user calls it; goes into result files.
         reload: gives the pretrained weights again, for methods that start over.
+        processes: share the rows of each batch; this one alone if not given.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class Encoder(nn.Module):
         *,
         name: str,
         reload: Callable[[], dict[str, Tensor]] | None = None,
+        processes: Processes = ALONE,
     ) -> None:
         super().__init__()
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.readout = readout
         self.name = name
+        self.processes = processes
         self._reload = reload
         if readout.markers:
             _add_markers(backbone, tokenizer, readout.markers)
@@ -136,7 +139,7 @@ class Encoder(nn.Module):
             return self.readout.pool(states, rows) if is_pooled else states
 
         inputs = (batch.ids, batch.mask, batch.spans, batch.labels, batch.positions, perturbation, segments)
-        return share_rows(encode, inputs, draws=self.training, device=batch.ids.device)
+        return self.processes.share_rows(encode, inputs, draws=self.training, device=batch.ids.device)
 
     def represent(self, batch: Batch, perturbation: Tensor | None = None) -> Tensor:
         """Representations, (batch, representation_size)."""
@@ -147,7 +150,7 @@ class Encoder(nn.Module):
         self, batch: Batch, perturbation: Tensor | None, depths: Sequence[float], segments: Tensor | None
     ) -> Tensor:
         is_deep = tuple(depths) != (1.0,)
-        with encoder_precision(batch.ids.device) as is_mixed:
+        with self.processes.encoder_precision(batch.ids.device) as is_mixed:
             if perturbation is None:
                 inputs = {"input_ids": batch.ids}
             else:
@@ -166,7 +169,14 @@ class Encoder(nn.Module):
 
     def with_backbone(self, backbone: PreTrainedModel) -> Encoder:
         """The same encoder with other weights; tokenizer, readout and tokenized texts are shared."""
-        return Encoder(backbone, self.tokenizer, self.readout, name=self.name, reload=self._reload)
+        return Encoder(
+            backbone,
+            self.tokenizer,
+            self.readout,
+            name=self.name,
+            reload=self._reload,
+            processes=self.processes,
+        )
 
     def start_over(self) -> None:
         """Go back to the pretrained weights."""

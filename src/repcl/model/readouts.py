@@ -61,9 +61,9 @@ class Readout(ABC):
 
     def pool(self, states: Tensor, batch: Batch) -> Tensor:
         """Mean state of each span, concatenated: (batch, length, hidden) -> (batch, spans · hidden)."""
-        place = torch.arange(states.shape[1], device=states.device)
+        index = torch.arange(states.shape[1], device=states.device)
         start, end = batch.spans[..., :1], batch.spans[..., 1:]  # (batch, spans, 1)
-        inside = ((place >= start) & (place < end)).to(states.dtype)  # (batch, spans, length)
+        inside = ((index >= start) & (index < end)).to(states.dtype)  # (batch, spans, length)
         means = (inside @ states) / (end - start)
         return means.flatten(start_dim=1)
 
@@ -86,23 +86,23 @@ class RelationReadout(Readout):
 
     def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
         """Tokens with four markers; a text is cut at the markers, so that no word can swallow one."""
-        cuts = [_marker_places(example) for example in examples]
+        cuts = [_marker_positions(example) for example in examples]
         segments = [
             example.text[start:end]
-            for example, places in zip(examples, cuts, strict=True)
-            for start, end in _between(places, len(example.text))
+            for example, markers in zip(examples, cuts, strict=True)
+            for start, end in _between(markers, len(example.text))
         ]
         tokens = iter(_tokenize(segments, tokenizer))
         marker_ids = {marker: tokenizer.get_vocab()[marker] for marker in MARKERS}
-        for places in cuts:
+        for markers in cuts:
             ids, found = list(next(tokens)[0]), {}
-            for _, marker in places:
+            for _, marker in markers:
                 found[marker] = len(ids)
                 ids += [marker_ids[marker], *next(tokens)[0]]
             head, tail = found[HEAD_START], found[TAIL_START]
-            markers = [(at, at + 1) for at in found.values()]
+            openings = [(at, at + 1) for at in found.values()]
             entities = [(head, found[HEAD_END] + 1), (tail, found[TAIL_END] + 1)]
-            yield Pieces(ids, spans=[(head, head + 1), (tail, tail + 1)], must_keep=[*markers, *entities])
+            yield Pieces(ids, spans=[(head, head + 1), (tail, tail + 1)], must_keep=[*openings, *entities])
 
 
 class EventReadout(Readout):
@@ -179,7 +179,7 @@ def _marked(example: Example, name: str, span: Span | None) -> Span:
     return span
 
 
-def _marker_places(example: Example) -> list[tuple[int, str]]:
+def _marker_positions(example: Example) -> list[tuple[int, str]]:
     """The four markers in the order in which they are met, with their character positions.
 
     Where markers meet, an entity that ended is closed before another opens, and of two entities that
@@ -187,23 +187,23 @@ def _marker_places(example: Example) -> list[tuple[int, str]]:
     """
     head = _marked(example, "head", example.head)
     tail = _marked(example, "tail", example.tail)
-    places = []
+    found = []
     for span, start, end in ((head, HEAD_START, HEAD_END), (tail, TAIL_START, TAIL_END)):
         length = span.end - span.start
-        places.append((span.start, 1, -length, start))
-        places.append((span.end, 0, length, end))
-    return [(position, marker) for position, _, _, marker in sorted(places)]
+        found.append((span.start, 1, -length, start))
+        found.append((span.end, 0, length, end))
+    return [(position, marker) for position, _, _, marker in sorted(found)]
 
 
-def _between(places: Sequence[tuple[int, str]], length: int) -> list[tuple[int, int]]:
-    bounds = [0, *(position for position, _ in places), length]
+def _between(markers: Sequence[tuple[int, str]], length: int) -> list[tuple[int, int]]:
+    bounds = [0, *(position for position, _ in markers), length]
     return list(pairwise(bounds))
 
 
 def _shorten(pieces: Pieces, room: int) -> Pieces:
     """Keep the `room` tokens nearest to what must be kept, in their order."""
     rank = [
-        next((place for place, (start, end) in enumerate(pieces.must_keep) if start <= at < end), None)
+        next((index for index, (start, end) in enumerate(pieces.must_keep) if start <= at < end), None)
         for at in range(len(pieces.ids))
     ]
     distance = [
@@ -212,12 +212,12 @@ def _shorten(pieces: Pieces, room: int) -> Pieces:
     ]
     # What must be kept comes first, in its own order of importance; the rest by distance to it.
     importance = [
-        (0, place) if place is not None else (1, away) for place, away in zip(rank, distance, strict=True)
+        (0, index) if index is not None else (1, away) for index, away in zip(rank, distance, strict=True)
     ]
     kept = sorted(sorted(range(len(pieces.ids)), key=lambda at: importance[at])[:room])
-    new_place = {old: new for new, old in enumerate(kept)}
+    new_index = {old: new for new, old in enumerate(kept)}
     spans = []
     for start, end in pieces.spans:
-        inside = [new_place[at] for at in range(start, end) if at in new_place]
+        inside = [new_index[at] for at in range(start, end) if at in new_index]
         spans.append((inside[0], inside[-1] + 1))
     return Pieces([pieces.ids[at] for at in kept], spans, must_keep=[])

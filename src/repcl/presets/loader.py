@@ -10,7 +10,8 @@ from typing import Any
 from repcl.analysis.estimator_settings import EstimatorSettings, make_estimator
 from repcl.data import InputKind
 from repcl.errors import InvalidSetting, UnknownName
-from repcl.methods.build import METHODS, method_class
+from repcl.methods import METHODS
+from repcl.methods.build import method_class
 from repcl.model import DEFAULT_ENCODER
 
 if sys.version_info >= (3, 11):

@@ -27,17 +27,17 @@ class Stage(str, Enum):
 class Observer:
     """Hears about every stage and step; this one does nothing, subclasses show or time it."""
 
-    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+    def stage_begins(self, stage: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
         """A stage of `epochs × steps_per_epoch` steps begins."""
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:
         """An optimization step was made; `terms` are the weighted, detached losses of the step."""
 
-    def stage_ends(self, stage: str) -> None:
+    def stage_ends(self, stage: Stage) -> None:
         """The stage is over."""
 
     @contextmanager
-    def stage(self, stage: str) -> Iterator[None]:
+    def stage(self, stage: Stage) -> Iterator[None]:
         """A stage without steps of its own, such as the memory update."""
         self.stage_begins(stage)
         yield
@@ -50,7 +50,7 @@ class Observers(Observer):
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = tuple(observers)
 
-    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+    def stage_begins(self, stage: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
         """Tell every observer that a stage begins."""
         for observer in self.observers:
             observer.stage_begins(stage, epochs=epochs, steps_per_epoch=steps_per_epoch)
@@ -60,7 +60,7 @@ class Observers(Observer):
         for observer in self.observers:
             observer.step_ends(terms)
 
-    def stage_ends(self, stage: str) -> None:
+    def stage_ends(self, stage: Stage) -> None:
         """Tell every observer that the stage is over."""
         for observer in self.observers:
             observer.stage_ends(stage)

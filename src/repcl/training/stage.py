@@ -1,29 +1,92 @@
-"""`run_stage`: the only optimization loop of the project."""
+"""`run_stage`: the only optimization loop of the project, with its parameter groups and its optimizer."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
+from torch.optim.lr_scheduler import LambdaLR
 
-from repcl.model import average_gradients
-from repcl.training.observer import Observer
-from repcl.training.optimizer import build_optimizer, build_warmup
-from repcl.training.settings import StageSettings
+from repcl.model import Processes
+from repcl.training.observer import Observer, Stage
 
 LossTerms = Mapping[str, Tensor]
 Item = TypeVar("Item", contravariant=True)
 Produced = TypeVar("Produced", covariant=True)
 
 
+@dataclass(frozen=True)
+class StageSettings:
+    """How long a stage is trained, and how fast.
+
+    Attributes:
+        epochs: passes over the batches.
+        learning_rate: of the encoder.
+        head_learning_rate: of every other part.
+        weight_decay: of AdamW; biases and the encoder's LayerNorms are not decayed.
+        warmup_epochs: the rates rise linearly from 0 during these epochs, then stay constant.
+        clip_norm: largest norm of the gradient.
+    """
+
+    epochs: int
+    learning_rate: float
+    head_learning_rate: float
+    weight_decay: float = 0.01
+    warmup_epochs: float = 0.0
+    clip_norm: float = 10.0
+
+
+@dataclass(frozen=True)
+class ParameterGroup:
+    """Parts that learn at one rate.
+
+    Attributes:
+        parts: the modules; their frozen parameters are left out.
+        learning_rate: of all of them.
+        is_clipped_alone: whether the gradient of these parts is clipped by itself. All other groups are
+            clipped together.
+        decays_only_matrices: whether vectors (biases and the LayerNorm weights of a transformer) are not
+            decayed. Otherwise everything but biases is.
+    """
+
+    parts: tuple[nn.Module, ...]
+    learning_rate: float
+    is_clipped_alone: bool = False
+    decays_only_matrices: bool = False
+
+    def parameters(self) -> list[nn.Parameter]:
+        """What learns, in the order of the parts."""
+        return [
+            parameter for part in self.parts for parameter in part.parameters() if parameter.requires_grad
+        ]
+
+    def decayed(self, wanted: bool) -> list[nn.Parameter]:
+        """The parameters with weight decay, or those without."""
+        return [
+            parameter
+            for part in self.parts
+            for name, parameter in part.named_parameters()
+            if parameter.requires_grad and self._is_decayed(name, parameter) == wanted
+        ]
+
+    def _is_decayed(self, name: str, parameter: nn.Parameter) -> bool:
+        return parameter.dim() > 1 if self.decays_only_matrices else not name.endswith("bias")
+
+
 class Learner(Protocol):
-    """What the loop has to know of a method."""
+    """What the loop has to know about a method."""
 
     observer: Observer
 
     @property
     def encoder(self) -> nn.Module:
         """The part that learns at the encoder's rate."""
+
+    @property
+    def processes(self) -> Processes:
+        """The processes that learn together."""
 
     def named_children(self) -> Iterator[tuple[str, nn.Module]]:
         """All trainable parts."""
@@ -42,50 +105,108 @@ class Epochs(Protocol[Produced]):
 
 def run_stage(
     learner: Learner,
-    name: str,
+    stage: Stage,
     batches: Epochs[Item],
     losses: Callable[[Item], LossTerms | Iterable[LossTerms]],
     settings: StageSettings,
     *,
-    also_train: Sequence[nn.Module] = (),
+    groups: Sequence[ParameterGroup] | None = None,
 ) -> None:
     """Train a learner for some epochs.
 
-    `losses(batch)` returns named, already weighted terms, or yields several groups of them: backward runs
-    on each group before the next is asked for, and one optimizer step follows the last.
+    `losses(batch)` returns named, already weighted terms, or yields several sets of them: backward runs
+    on each set before the next is asked for, and one optimizer step follows the last.
 
     Args:
         learner: the method.
-        name: of the stage, for progress and timing.
+        stage: which stage this is, for progress and timing.
         batches: one epoch each time it is iterated.
         losses: from a batch to loss terms.
         settings: epochs, rates, decay, warm-up and clipping.
-        also_train: parts that live for this stage only.
+        groups: what learns, at which rate, and what is clipped by itself; `default_groups` unless given.
     """
-    others = [part for _, part in learner.named_children() if part is not learner.encoder]
-    optimizer = build_optimizer(learner.encoder, [*others, *also_train], settings)
+    chosen = default_groups(learner, settings) if groups is None else groups
+    optimizer = build_optimizer(chosen, settings)
     warmup = build_warmup(optimizer, settings.warmup_epochs * len(batches))
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    clipped_together = _clipped_together(optimizer, chosen)
+    parameters = [parameter for parameters in clipped_together for parameter in parameters]
     learner.train()
-    learner.observer.stage_begins(name, epochs=settings.epochs, steps_per_epoch=len(batches))
+    learner.observer.stage_begins(stage, epochs=settings.epochs, steps_per_epoch=len(batches))
     for _ in range(settings.epochs):
         for batch in batches:
             terms = _backward(losses(batch))
-            average_gradients(parameters)
-            clip_grad_norm_(parameters, settings.clip_norm)
+            # before clipping: the norm of the part that one process holds would mean nothing
+            learner.processes.average_gradients(parameters)
+            for together in clipped_together:
+                clip_grad_norm_(together, settings.clip_norm)
             optimizer.step()
             warmup.step()
             optimizer.zero_grad()
             learner.observer.step_ends(terms)
     learner.train(False)
-    learner.observer.stage_ends(name)
+    learner.observer.stage_ends(stage)
+
+
+def default_groups(
+    learner: Learner, settings: StageSettings, *, also: Sequence[nn.Module] = ()
+) -> list[ParameterGroup]:
+    """The encoder at its rate, and every other part at the head's rate.
+
+    Args:
+        learner: the method.
+        settings: the two rates.
+        also: parts that live for one stage only; they learn with the other parts.
+    """
+    others = [part for _, part in learner.named_children() if part is not learner.encoder]
+    return [
+        # as in the authors' code, LayerNorm weights of the encoder are not decayed and those of heads are
+        ParameterGroup((learner.encoder,), settings.learning_rate, decays_only_matrices=True),
+        ParameterGroup((*others, *also), settings.head_learning_rate),
+    ]
+
+
+def build_optimizer(groups: Sequence[ParameterGroup], settings: StageSettings) -> torch.optim.AdamW:
+    """AdamW over the groups, each with and without decay, fused: six times cheaper on a CPU."""
+    wanted = [
+        {
+            "params": group.decayed(is_decayed),
+            "lr": group.learning_rate,
+            "weight_decay": settings.weight_decay if is_decayed else 0.0,
+        }
+        for is_decayed in (True, False)
+        for group in groups
+    ]
+    return torch.optim.AdamW([group for group in wanted if group["params"]], fused=True)
+
+
+def build_warmup(optimizer: torch.optim.Optimizer, warmup_steps: float) -> LambdaLR:
+    """Rates rise from 0 at step 0 to their full value at `warmup_steps`, then stay."""
+    from transformers import get_constant_schedule_with_warmup  # takes seconds to import
+
+    schedule: LambdaLR = get_constant_schedule_with_warmup(optimizer, warmup_steps)  # type: ignore[arg-type]
+    return schedule
+
+
+def _clipped_together(
+    optimizer: torch.optim.Optimizer, groups: Sequence[ParameterGroup]
+) -> list[list[nn.Parameter]]:
+    """The parameters of each group that is clipped alone, and those of all other groups as one list."""
+    alone = [group.parameters() for group in groups if group.is_clipped_alone]
+    is_alone = {id(parameter) for parameters in alone for parameter in parameters}
+    others = [
+        parameter
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+        if id(parameter) not in is_alone
+    ]
+    return [*alone, others] if others else alone
 
 
 def _backward(produced: LossTerms | Iterable[LossTerms]) -> dict[str, Tensor]:
-    """Accumulate gradients group by group; the terms come back detached."""
-    groups = [produced] if isinstance(produced, Mapping) else produced
+    """Accumulate gradients set by set; the terms come back detached."""
+    sets = [produced] if isinstance(produced, Mapping) else produced
     seen: dict[str, Tensor] = {}
-    for terms in groups:
+    for terms in sets:
         total = sum(terms.values())
         if isinstance(total, Tensor) and total.requires_grad:
             total.backward()  # type: ignore[no-untyped-call]

@@ -1,11 +1,12 @@
-"""The space of a search: the shipped table fits every method, and a user's file is checked word by word."""
+"""The space of a search: every method's ranges fit its presets, and a user's file is checked word by word."""
 
 import pytest
 
 from repcl.benchmarks import BENCHMARKS
 from repcl.errors import InvalidSetting, UnknownName
-from repcl.experiments.tuning.space import Choices, Range, fit_space, load_space
+from repcl.experiments.tuning.space import fit_space, load_space
 from repcl.methods import METHODS, make_settings
+from repcl.methods.search import Choices, Range
 from repcl.presets import PRESETS, load_preset
 
 
@@ -16,7 +17,7 @@ def settings_of(method: str, preset: str = "cpu", benchmark: str = "hwu64") -> d
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "ncm"])
-def test_the_shipped_table_holds_the_settings_of_every_preset(method, preset):
+def test_the_ranges_of_a_method_hold_the_settings_of_every_preset(method, preset):
     for benchmark in BENCHMARKS:
         settings = settings_of(method, preset, benchmark)
         space = fit_space(load_space(method), method, settings, fixed=())
@@ -78,7 +79,7 @@ def test_a_number_is_not_rounded_out_of_its_range():
     assert Range(0.12345, 0.5).rounded(0.1234567) == 0.12345
 
 
-def test_a_file_replaces_the_shipped_table(tmp_path):
+def test_a_file_replaces_the_ranges_of_the_method(tmp_path):
     path = tmp_path / "space.toml"
     path.write_text(
         "[all]\nbatch_size = [8, 32]\nqueue_size = [64]\n"

@@ -105,7 +105,13 @@ def within_task(learner: Method, stream: TaskStream, done: int) -> Tensor:
 
 def _mean_states(encoder: Encoder, texts: list[Example]) -> Tensor:
     """The mean last-layer state of each plain text, without markers: the X of I(X;Z)."""
-    plain = Encoder(encoder.backbone, encoder.tokenizer, SentenceReadout(), name=encoder.name)
+    plain = Encoder(
+        encoder.backbone,
+        encoder.tokenizer,
+        SentenceReadout(),
+        name=encoder.name,
+        processes=encoder.processes,
+    )
     return Embedder(plain)(texts)
 
 

@@ -8,41 +8,12 @@ from repcl.data import Example, Task, TaskStream
 from repcl.experiments.runs.observers import StageClock
 from repcl.experiments.runs.pool import torch_threads
 from repcl.experiments.runs.spec import RunPlan
-from repcl.methods import build_method
+from repcl.methods import build_method, relative_cost
+from repcl.model import ALONE, Processes
 from repcl.training import Stage
 
-# Work of a whole run relative to FEA's under preset `cpu`: seconds of the processor, testing included, as
-# `benchmarks/method_cost.py --tasks 3` measured them on `demo`. IDBR's grows with the number of tasks, for it
-# replays each of them: on HWU64 with ten it was 2.5. A variant without an entry costs what its method costs.
-RELATIVE_COST = {
-    "fea": 1.0,
-    "fea@infomax": 1.55,
-    "sequential": 0.49,
-    "joint": 0.52,
-    "idbr": 1.09,
-    "kcn": 0.89,
-    "kdrk": 0.96,
-    "emar": 0.87,
-    "rp_cre": 1.29,
-    "crl": 1.15,
-    "crecl": 2.84,
-    "aca": 0.7,  # on FewRel, two tasks, 10 texts per class; it takes relations only
-    "repcl": 1.99,
-    "repcl@no-con": 1.8,  # the three variants by counting passes
-    "repcl@no-xmlm": 1.4,
-    "repcl@no-adv": 1.7,
-    "instant": 0.18,
-    "ncm": 0.14,
-    "lda": 0.13,
-    "refit": 0.13,
-}
 FORWARD = 1 / 3  # a forward pass as a part of a training step
 SAMPLE = 32
-
-
-def relative_cost(row: str) -> float:
-    """Work of a run relative to FEA."""
-    return RELATIVE_COST.get(row, RELATIVE_COST.get(row.partition("@")[0], 1.0))
 
 
 def expected_seconds(plan: RunPlan, fea: RunPlan, stream: TaskStream, seconds_per_text: float) -> float:
@@ -65,7 +36,13 @@ def expected_seconds(plan: RunPlan, fea: RunPlan, stream: TaskStream, seconds_pe
     return seconds_per_text * relative_cost(plan.row) * work
 
 
-def measure_step(fea: RunPlan, stream: TaskStream, *, device: torch.device | str | None = None) -> float:
+def measure_step(
+    fea: RunPlan,
+    stream: TaskStream,
+    *,
+    device: torch.device | str | None = None,
+    processes: Processes = ALONE,
+) -> float:
     """Seconds that a training step takes for each of its texts, from the shorter of two lessons.
 
     The first lesson also pays for what happens once, and either may be held up by other work.
@@ -74,7 +51,14 @@ def measure_step(fea: RunPlan, stream: TaskStream, *, device: torch.device | str
     settings = {**fea.settings, "initial_epochs": 1, "replay_epochs": 1, "memory_per_class": 1}
     spent = []
     with torch_threads(1):  # as in a run
-        learner = build_method("fea", stream.kind, encoder=fea.encoder, settings=settings, device=device)
+        learner = build_method(
+            "fea",
+            stream.kind,
+            encoder=fea.encoder,
+            settings=settings,
+            device=device,
+            processes=processes,
+        )
         for _ in range(2):
             learner.observer = clock = StageClock()
             learner.learn(lesson)

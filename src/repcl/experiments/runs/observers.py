@@ -52,7 +52,7 @@ class StageClock(RunObserver):
         """Count from zero."""
         self.seconds, self.steps = {}, 0
 
-    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:  # noqa: ARG002
+    def stage_begins(self, stage: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:  # noqa: ARG002
         """Start the clock."""
         self._began = time.perf_counter()
 
@@ -60,7 +60,7 @@ class StageClock(RunObserver):
         """Count it."""
         self.steps += 1
 
-    def stage_ends(self, stage: str) -> None:
+    def stage_ends(self, stage: Stage) -> None:
         """Stop the clock."""
         name = str(stage)
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - self._began
@@ -77,9 +77,9 @@ class LossRecord(RunObserver):
         """Forget the task before."""
         self.losses = []
 
-    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:  # noqa: ARG002
+    def stage_begins(self, stage: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:  # noqa: ARG002
         """Note whether its steps count."""
-        self._is_initial = stage == Stage.INITIAL_LEARNING
+        self._is_initial = stage is Stage.INITIAL_LEARNING
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:
         """Note the cross-entropy, or the sum where a method has none."""
@@ -152,7 +152,7 @@ class Reporter(RunObserver):
         """Tell the accuracy."""
         self.tell(TaskEnds(number, accuracy))
 
-    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+    def stage_begins(self, stage: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
         """Tell the length of the stage."""
         self.tell(StageBegins(str(stage), epochs, steps_per_epoch))
 

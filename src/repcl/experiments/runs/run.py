@@ -15,11 +15,11 @@ from repcl.experiments.representations.capture import Capture
 from repcl.experiments.runs.observers import LossRecord, Reporter, RunObserver, RunObservers, StageClock, Tell
 from repcl.experiments.runs.pool import torch_threads
 from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Seconds, installed_versions
-from repcl.experiments.runs.spec import ALONE, ResolvedRun, RunOptions, RunSpec
+from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
 from repcl.experiments.runs.store import PREDICTIONS, Progress
 from repcl.experiments.runs.tracking import tracked
 from repcl.methods import Method, build_method
-from repcl.model import Encoder, Processes, is_equal_everywhere, working_as
+from repcl.model import ALONE, Encoder, Processes
 from repcl.training import Stage
 
 
@@ -84,7 +84,7 @@ def perform_run(run: ResolvedRun, tell: Tell) -> Result:
 
 def make_run(run: ResolvedRun, observer: RunObserver) -> Result:
     """Make a run, or resume it; the result of one that is finished is read."""
-    with torch_threads(run.options.threads), working_as(run.options.processes):
+    with torch_threads(run.options.threads):
         finished = agreed_result(run)
         if finished is not None:
             return finished
@@ -109,7 +109,7 @@ def agreed_result(run: ResolvedRun) -> Result | None:
     processes, folder = run.options.processes, run.folder
     if folder is not None and run.options.fresh and processes.is_first:
         folder.start_over()
-    if not is_equal_everywhere(run.fingerprint):
+    if not processes.is_equal_everywhere(run.fingerprint):
         raise ProcessesDisagree(
             "Expected the same data, settings and version of repcl for every process, found others on "
             "different machines; make them equal."
@@ -117,7 +117,7 @@ def agreed_result(run: ResolvedRun) -> Result | None:
     finished, reached = run.finished, None
     if folder is not None and finished is None:
         finished, reached = folder.earlier(run.fingerprint), folder.progress()
-    if not is_equal_everywhere((finished is not None, len(reached.predictions) if reached else 0)):
+    if not processes.is_equal_everywhere((finished is not None, len(reached.predictions) if reached else 0)):
         raise ProcessesDisagree(
             f"Expected {folder and folder.path} to be one folder that all processes share, found a run that "
             "only some of them see; give --out a folder that every machine has."
@@ -128,7 +128,7 @@ def agreed_result(run: ResolvedRun) -> Result | None:
 def check_agreement(learner: Method, predicted: Sequence[str | None]) -> None:
     """Refuse processes that chose other exemplars: their batches would not belong together."""
     found = repr(([example.text for example in learner.memory], predicted)).encode()
-    if not is_equal_everywhere(hashlib.sha256(found).digest()):
+    if not learner.processes.is_equal_everywhere(hashlib.sha256(found).digest()):
         raise ProcessesDisagree(
             "Expected equal memories and predictions in all processes, found different ones, as when "
             "processors of different kinds round differently; use machines of one kind."
@@ -203,7 +203,7 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
     """The learner as its last checkpoint left it, or a new one."""
     options, plan = run.options, run.plan
     encoder = options.encoder or plan.encoder
-    loaded = run.folder.load_checkpoint(encoder, options.device) if run.folder is not None else None
+    loaded = run.folder.load_checkpoint(encoder, options.device, options.processes) if run.folder is not None else None
     if loaded is not None:
         return loaded
     learner = build_method(
@@ -214,6 +214,7 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
         seed=round_seed(plan.round),
         expected_classes=len(run.stream.classes),
         device=options.device,
+        processes=options.processes,
     )
     return learner, Progress(run.fingerprint, saves_representations=options.save_representations)
 

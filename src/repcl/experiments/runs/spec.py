@@ -19,10 +19,8 @@ from repcl.experiments.runs.store import RunFolder, RunStore
 from repcl.experiments.runs.tracking import check_trackers
 from repcl.methods import make_settings
 from repcl.methods.build import method_class
-from repcl.model import Encoder, Processes, check_encoder
+from repcl.model import ALONE, Encoder, Processes, check_encoder
 from repcl.presets import load_preset
-
-ALONE = Processes()
 
 
 class InputNotTaken(InvalidSetting):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from repcl.experiments.representations.analysis import RunAnalysis
     from repcl.methods import Method
-    from repcl.model import Encoder
+    from repcl.model import Encoder, Processes
 
 RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.json"
 REPRESENTATIONS, TRACKING = "representations", "tracking"
@@ -242,7 +242,7 @@ class RunFolder:
         self._remove_checkpoints(but=final)
 
     def load_checkpoint(
-        self, encoder: "str | Encoder", device: "torch.device | str | None"
+        self, encoder: "str | Encoder", device: "torch.device | str | None", processes: "Processes"
     ) -> "tuple[Method, Progress] | None":
         """The method and the measurements of the newest checkpoint, if there is one."""
         from repcl.methods import load_method
@@ -250,7 +250,7 @@ class RunFolder:
         newest, progress = self._newest_checkpoint(), self.progress()
         if newest is None or progress is None:
             return None
-        return load_method(newest, encoder=encoder, device=device), progress
+        return load_method(newest, encoder=encoder, device=device, processes=processes), progress
 
     def _newest_checkpoint(self) -> Path | None:
         found = {path.name.removeprefix("checkpoint-"): path for path in self.path.glob("checkpoint-*")}

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from repcl.errors import InvalidSetting, MissingPackage, UnknownName
 from repcl.experiments.runs.observers import RunObserver
+from repcl.training import Stage
 
 TRACKERS = ("tensorboard", "wandb")
 PROJECT = "repcl"
@@ -45,7 +46,7 @@ class Tracking(RunObserver):
         reached = {} if accuracy is None else {"accuracy": accuracy}
         self._log({**reached, "tasks_learned": number + 1})
 
-    def stage_begins(self, stage: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:  # noqa: ARG002
+    def stage_begins(self, stage: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:  # noqa: ARG002
         """Note the name of the stage."""
         self._stage = str(stage).replace(" ", "_")
 

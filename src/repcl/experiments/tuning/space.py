@@ -1,90 +1,33 @@
-"""Which settings of a method are searched, and between which values: the shipped table or a user's file."""
+"""Which settings of a method are searched: between its own ranges, or those of a user's file."""
 
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods import METHODS, make_settings
 from repcl.methods.build import method_class
+from repcl.methods.search import Choices, Dimension, Range
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-SIGNIFICANT_DIGITS = 3  # of what is tried: more would suggest a precision that no search has
-
-
-@dataclass(frozen=True)
-class Range:
-    """All numbers from `low` to `high`, drawn evenly or evenly in their logarithm.
-
-    `unless` names values of other settings, any of which makes this one idle: not worth a search.
-    """
-
-    low: float
-    high: float
-    is_log: bool = False
-    is_whole: bool = False
-    unless: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ends(self) -> tuple[Any, ...]:
-        """The values that must be valid for the whole range to be."""
-        return self.low, self.high
-
-    def including(self, value: Any) -> "Range":
-        """The range, widened as far as needed to hold a number."""
-        return replace(self, low=min(self.low, value), high=max(self.high, value))
-
-    def is_idle(self, settings: Mapping[str, Any]) -> bool:
-        """Whether it changes nothing beside these settings."""
-        return any(settings[key] == value for key, value in self.unless.items())
-
-    def rounded(self, value: float) -> float:
-        """A drawn number in a form that people can read."""
-        if self.is_whole:
-            return value
-        return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """One of several values."""
-
-    values: tuple[Any, ...]
-
-    @property
-    def ends(self) -> tuple[Any, ...]:
-        """The values that must be valid."""
-        return self.values
-
-    def including(self, value: Any) -> "Choices":
-        """The choices, and one more if it is not among them."""
-        return Choices(tuple(dict.fromkeys((*self.values, value))))
-
-    def rounded(self, value: Any) -> Any:
-        """A drawn value as it is."""
-        return value
-
-
-Dimension = Range | Choices
 Space = Mapping[str, Dimension]
 
 
 def load_space(method: str, path: Path | None = None) -> Space:
-    """The settings of a method to search, from a file or from the shipped table."""
+    """The settings of a method to search, from a file or as the method itself names them.
+
+    In a file the table `all` holds for every method that has the setting, `methods.M` for one.
+    """
     if path is None:
-        text = resources.files("repcl.experiments.tuning").joinpath("space.toml").read_text(encoding="utf-8")
-    elif path.is_file():
-        text = path.read_text(encoding="utf-8")
-    else:
+        return method_class(method).Settings.search
+    if not path.is_file():
         raise InvalidSetting(f"There is no file {path}: --space takes a TOML file with ranges of settings.")
-    source = str(path or "space.toml")
+    text, source = path.read_text(encoding="utf-8"), str(path)
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from repcl.errors import InvalidSetting, ResultMismatch
-from repcl.experiments.tuning.space import Choices, Dimension, Space
+from repcl.experiments.tuning.space import Space
+from repcl.methods.search import Choices, Dimension
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

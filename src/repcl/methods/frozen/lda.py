@@ -1,14 +1,16 @@
 """Linear discriminant analysis: class means and one covariance shared by all classes."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from repcl.memory import Moments
-from repcl.methods.frozen import FrozenMethod, KeepingSettings
-from repcl.model import REPRESENTATION_STEPS
+from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
+from repcl.methods.frozen.random_features import REPRESENTATION_STEPS
+from repcl.methods.frozen.sums import Moments
+from repcl.methods.search import Dimension, Range
 
 
 class LDASettings(KeepingSettings):
@@ -18,14 +20,14 @@ class LDASettings(KeepingSettings):
         0.01, gt=0, le=1, description="share of the covariance that is replaced by an even spread"
     )
 
+    search: ClassVar[Mapping[str, Dimension]] = {"shrinkage": Range(1e-3, 0.5, is_log=True)}
+
 
 class LDA(FrozenMethod):
     """Gaussian classes with one covariance and equal priors, on a frozen encoder."""
 
     Settings: ClassVar[type[LDASettings]] = LDASettings
     settings: LDASettings
-    paper = "Hayes and Kanan, 2020"
-    extra_memory = "class means, one covariance, embeddings"
 
     def new_sums(self) -> list[Moments]:
         """Class sums and products of the representations themselves."""
@@ -40,7 +42,7 @@ class LDA(FrozenMethod):
         return weights, -0.5 * (means.T * weights).sum(dim=0)
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
-        """Log-likelihoods up to what all classes share."""
+        """Log-likelihoods, without the terms that are equal for all classes."""
         weights, offsets = solution
         return rows.double() / REPRESENTATION_STEPS @ weights + offsets
 

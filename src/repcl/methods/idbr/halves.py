@@ -83,8 +83,8 @@ def in_two_parts(
         frame.before + (tokens - cut if is_swapped else cut) + 1
         for (tokens, _), cut in zip(frame.inside(batch), cuts, strict=True)
     ]
-    place = torch.arange(laid_out.ids.shape[1], device=device)
-    segments = (place >= torch.tensor(first_parts, device=device)[:, None]).long()
+    index = torch.arange(laid_out.ids.shape[1], device=device)
+    segments = (index >= torch.tensor(first_parts, device=device)[:, None]).long()
     return Batch(laid_out.ids, laid_out.mask, laid_out.spans, batch.labels, batch.positions), segments
 
 

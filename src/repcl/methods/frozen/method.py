@@ -15,10 +15,13 @@ from torch import Tensor
 
 from repcl.data import Batch, Example, InputKind, Task
 from repcl.errors import InvalidData, InvalidSetting, UnknownName
-from repcl.memory import ClassSums, Ledger
 from repcl.methods.base import Method
+from repcl.methods.frozen.ledger import Ledger
+from repcl.methods.frozen.random_features import on_grid
+from repcl.methods.frozen.sums import ClassSums
 from repcl.methods.settings import MethodSettings
-from repcl.model import FROZEN_READOUTS, Embedder, Encoder, Readout, fingerprint, on_grid
+from repcl.model import FROZEN_READOUTS, Embedder, Readout, fingerprint
+from repcl.training import Stage
 
 CHUNK = 1024
 
@@ -27,7 +30,8 @@ class KeepingSettings(MethodSettings):
     """Settings of learners that may keep the embedding of every text."""
 
     keep_embeddings: bool = Field(
-        True, description="keep each text's embedding, 2 bytes a number, to forget a class without its texts"
+        True,
+        description="keep each text's embedding, 2 bytes per number, to forget a class without its texts",
     )
 
 
@@ -38,15 +42,12 @@ class FrozenMethod(Method):
     """
 
     readouts: ClassVar[dict[InputKind, type[Readout]]] = FROZEN_READOUTS
-    other_rows = ("ledger.kept.rows", "ledger.kept.labels")
 
-    def __init__(
-        self, encoder: Encoder, settings: MethodSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
-        encoder.requires_grad_(False)
-        self.embedder = Embedder(encoder)
-        self.ledger = Ledger(encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
+    def build_parts(self) -> None:
+        """The ledger, without any example yet."""
+        self.encoder.requires_grad_(False)
+        self.embedder = Embedder(self.encoder)
+        self.ledger = Ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
         self._solution: tuple[Tensor, ...] | None = None
 
     # ---- what subclasses say --------------------------------------------------------------------
@@ -80,11 +81,11 @@ class FrozenMethod(Method):
 
     def learn_task(self, task: Task) -> None:
         """Embed the texts, book them in, solve once."""
-        with self.observer.stage("embedding"):
+        with self.observer.stage(Stage.EMBEDDING):
             rows = self.embed(task.train)
-        with self.observer.stage("solving"):
+        with self.observer.stage(Stage.SOLVING):
             self.ledger.grow_to(len(self.classes))
-            self.ledger.book_in(rows, self._places(task.train), self.features)
+            self.ledger.book_in(rows, self._indices(task.train), self.features)
             self._solution = self.solve()
 
     def embed(self, examples: Sequence[Example]) -> Tensor:
@@ -132,23 +133,21 @@ class FrozenMethod(Method):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Become what the learner would be, had it seen these classes only, and under these names."""
-        goes_to = {name: place for place, names in enumerate(groups.values()) for name in names}
-        places = torch.tensor([goes_to.get(name, -1) for name in self.classes], dtype=torch.int64)
-        self.ledger.regroup(places, len(groups), self.features)
+        indices = [[self.classes.index(name) for name in names] for names in groups.values()]
+        self.ledger.regroup(indices, len(self.classes), self.features)
         self.classes = list(groups)
         self._solution = self.solve()
 
     def forget_examples(self, examples: Sequence[Example]) -> None:
         """Become what the learner would be, had it never seen these examples; emptied classes vanish."""
-        places = self._places(examples)
-        left = self.ledger.class_sizes(len(self.classes)) - torch.bincount(
-            places, minlength=len(self.classes)
-        )
+        indices = self._indices(examples)
+        taken = torch.bincount(indices, minlength=len(self.classes))
+        left = self.ledger.class_sizes(len(self.classes)) - taken
         if bool((left < 0).any()):
             name = self.classes[int(left.argmin())]
             raise InvalidData(f"More examples of {name!r} are to be forgotten than were learned.")
-        self.ledger.book_out(self.embed(examples), places, self.features)
-        emptied = {self.classes[place] for place in places.tolist() if left[place] == 0}
+        self.ledger.book_out(self.embed(examples), indices, self.features)
+        emptied = {self.classes[index] for index in indices.tolist() if left[index] == 0}
         self.regroup_classes({name: [name] for name in self.classes if name not in emptied})
 
     def absorb(self, other: "FrozenMethod") -> None:
@@ -166,10 +165,10 @@ class FrozenMethod(Method):
         self.ledger.absorb(other.ledger, [self.classes.index(name) for name in other.classes])
         self._solution = self.solve()
 
-    def _places(self, examples: Sequence[Example]) -> Tensor:
-        """The place of each example's class."""
-        number = {name: place for place, name in enumerate(self.classes)}
+    def _indices(self, examples: Sequence[Example]) -> Tensor:
+        """The index of each example's class."""
+        index = {name: at for at, name in enumerate(self.classes)}
         for example in examples:
-            if example.label not in number:
+            if example.label not in index:
                 raise UnknownName("class", example.label, self.classes)
-        return torch.tensor([number[example.label] for example in examples], dtype=torch.int64)
+        return torch.tensor([index[example.label] for example in examples], dtype=torch.int64)

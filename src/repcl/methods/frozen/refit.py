@@ -1,5 +1,6 @@
 """Refit: logistic regression on the stored embeddings of everything, anew after each task."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -8,9 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from repcl.methods.frozen import FrozenMethod
+from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.frozen.random_features import REPRESENTATION_STEPS
+from repcl.methods.search import Dimension, Range
 from repcl.methods.settings import MethodSettings
-from repcl.model import REPRESENTATION_STEPS, Encoder
+from repcl.model import Merge, mean_row
 
 
 class RefitSettings(MethodSettings):
@@ -19,24 +22,25 @@ class RefitSettings(MethodSettings):
     inverse_penalty: float = Field(10.0, gt=0, description="scikit-learn's C; a larger one fits closer")
     iterations: int = Field(1000, ge=1, description="most steps of the solver")
 
+    search: ClassVar[Mapping[str, Dimension]] = {"inverse_penalty": Range(0.1, 1000.0, is_log=True)}
+
 
 class Refit(FrozenMethod):
     """What every user would try first: keep the embeddings of all texts and fit again."""
 
     Settings: ClassVar[type[RefitSettings]] = RefitSettings
     settings: RefitSettings
-    paper = "logistic regression"
-    extra_memory = "embeddings of all texts"
     keeps_rows = True
 
+    # like every learner on a frozen encoder, it solves anew when classes change
+    class_rows: ClassVar[Mapping[str, Merge]] = {"weights": mean_row, "offsets": mean_row}
     weights: Tensor  # (classes, representation size)
     offsets: Tensor  # (classes,)
 
-    def __init__(
-        self, encoder: Encoder, settings: RefitSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
-        self.register_buffer("weights", torch.zeros(0, encoder.representation_size, dtype=torch.float64))
+    def build_parts(self) -> None:
+        """The ledger, and a fit of no class yet."""
+        super().build_parts()
+        self.register_buffer("weights", torch.zeros(0, self.encoder.representation_size, dtype=torch.float64))
         self.register_buffer("offsets", torch.zeros(0, dtype=torch.float64))
 
     def solve(self) -> tuple[Tensor, Tensor]:

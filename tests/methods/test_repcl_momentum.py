@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from repcl.model import follow, frozen_copy, momentum_copy
+from repcl.methods.repcl import follow, momentum_copy
+from repcl.methods.retention import frozen_copy
 
 
 def constant(value: float) -> nn.Linear:

@@ -1,20 +1,22 @@
-"""Representations of all examples ever learned, two bytes a number."""
+"""Representations of all examples ever learned, two bytes per number."""
 
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from repcl.errors import InvalidData
+from repcl.model import RowOwner
 
 
-class KeptRows(nn.Module):
-    """Rows of whole numbers with the place of their class.
+class KeptRows(RowOwner):
+    """Rows of whole numbers with the index of their class.
 
     Args:
         size: of a row.
     """
 
+    other_rows = ("rows", "labels")
     rows: Tensor  # (examples, size)
     labels: Tensor  # (examples,)
 
@@ -34,13 +36,13 @@ class KeptRows(nn.Module):
         if len(labels) != len(self.rows) or bool(((labels < 0) | (labels >= classes)).any()):
             raise InvalidData(f"{len(self.rows)} kept embeddings do not belong to the {classes} classes")
 
-    def of(self, place: int) -> Tensor:
+    def of(self, label: int) -> Tensor:
         """The rows of a class."""
-        return self.rows[self.labels == place]
+        return self.rows[self.labels == label]
 
-    def find(self, row: Tensor, place: int, *, but_not: Sequence[int] = (), tolerance: int = 2) -> int | None:
-        """The number of the nearest row of a class, unless it differs by more than rounding."""
-        is_candidate = self.labels == place
+    def find(self, row: Tensor, label: int, *, but_not: Sequence[int] = (), tolerance: int = 2) -> int | None:
+        """The index of the nearest row of a class; None if it differs by more than rounding."""
+        is_candidate = self.labels == label
         is_candidate[list(but_not)] = False
         candidates = is_candidate.nonzero()[:, 0]
         if not len(candidates):
@@ -49,17 +51,20 @@ class KeptRows(nn.Module):
         nearest = int(distances.argmin())
         return int(candidates[nearest]) if distances[nearest] <= tolerance else None
 
-    def remove(self, numbers: Sequence[int]) -> None:
-        """Forget rows by their numbers."""
+    def remove(self, indices: Sequence[int]) -> None:
+        """Forget rows by their indices."""
         is_left = torch.ones(len(self.rows), dtype=torch.bool)
-        is_left[list(numbers)] = False
+        is_left[list(indices)] = False
         self.rows, self.labels = self.rows[is_left], self.labels[is_left]
 
-    def regroup(self, places: Tensor) -> None:
-        """Move the rows of each class to the class at its new place, or forget them where it is -1."""
-        moved = places[self.labels.long()].int()
+    def regroup_rows(self, groups: Sequence[Sequence[int]], classes: int) -> None:
+        """Give the rows of each class to the class that it becomes part of, or forget them."""
+        goes_to = torch.full((classes,), -1, dtype=torch.int64)
+        for index, group in enumerate(groups):
+            goes_to[list(group)] = index
+        moved = goes_to[self.labels.long()].int()
         self.rows, self.labels = self.rows[moved >= 0], moved[moved >= 0]
 
-    def absorb(self, other: "KeptRows", places: Sequence[int]) -> None:
-        """Keep the rows of another learner, whose classes stand at `places` here."""
-        self.add(other.rows, torch.tensor(places, dtype=torch.int64)[other.labels.long()])
+    def absorb(self, other: "KeptRows", indices: Sequence[int]) -> None:
+        """Keep the rows of another learner, whose classes have these indices here."""
+        self.add(other.rows, torch.tensor(indices, dtype=torch.int64)[other.labels.long()])

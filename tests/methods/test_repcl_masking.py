@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 from transformers import DataCollatorForLanguageModeling
 
-from repcl.data import Batch, Example, InputKind, Span, mask_tokens, same_class_partners
+from repcl.data import Batch, Example, InputKind, Span
 from repcl.data.batches import collate
+from repcl.methods.repcl import mask_tokens, same_class_partners
 from repcl.model import Encoder
 from tests.conftest import tiny_encoder, toy_example
 

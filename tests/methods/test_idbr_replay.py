@@ -2,7 +2,7 @@ from collections import Counter
 
 import torch
 
-from repcl.memory import SparseReplay, Step
+from repcl.methods.idbr.replay import SparseReplay, Step
 
 
 def replay(

@@ -1,11 +1,12 @@
-"""The head of IDBR: a representation is split into generic and task-specific features."""
+"""IDBR's head: a representation is split into generic and task-specific features."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from repcl.model.heads import ClassifierHead, GrowingLinear
+from repcl.model import ClassifierHead, GrowingLinear, Merge
 
 
 class Reading(NamedTuple):
@@ -47,10 +48,13 @@ class DisentangledHead(ClassifierHead):
 
 
 class FasterLinear(GrowingLinear):
-    """A growing layer that learns `speed` times as fast as others at the same rate.
+    """A layer with a row for each task that learns `speed` times as fast as others at the same rate.
 
     Adam's steps do not depend on the size of gradients, so a factor behind the weights multiplies the rate.
     """
+
+    class_rows: ClassVar[Mapping[str, Merge]] = {}
+    other_rows = ("weight", "bias")
 
     def __init__(self, size: int, *, speed: float) -> None:
         super().__init__(size, has_bias=True)

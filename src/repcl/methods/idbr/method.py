@@ -10,12 +10,14 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, mse_loss
 
 from repcl.data import Batch, Task
-from repcl.data.halves import Frame, in_two_parts, middle_cut, random_cut
-from repcl.memory import SparseReplay, Step
 from repcl.methods.base import Method
+from repcl.methods.idbr.halves import Frame, in_two_parts, middle_cut, random_cut
+from repcl.methods.idbr.head import DisentangledHead, Reading
+from repcl.methods.idbr.replay import SparseReplay, Step
+from repcl.methods.search import Dimension, Range
 from repcl.methods.settings import MemorySettings, TrainingSettings
-from repcl.model import DisentangledHead, Encoder, Reading
-from repcl.training import LossTerms, run_stage
+from repcl.model import Merge, lowest_row
+from repcl.training import LossTerms, Stage, run_stage
 
 
 class IDBRSettings(TrainingSettings, MemorySettings):
@@ -41,7 +43,14 @@ class IDBRSettings(TrainingSettings, MemorySettings):
     replay_every: int = Field(80, ge=1, description="new examples from one replay to the next")
     replay_per_task: int = Field(8, ge=1, description="exemplars of each old task in a replay")
     reserved: bool = Field(False, description="softmax over all classes of the stream from the start")
-    replay_epochs: ClassVar[None] = None  # type: ignore[assignment, misc]  # replay is part of the only stage
+
+    search: ClassVar[Mapping[str, Dimension]] = {
+        **TrainingSettings.search,
+        "task_learning_rate": Range(1e-4, 5e-3, is_log=True),
+        "generic_weight": Range(0.0, 1.0),
+        "specific_weight": Range(0.0, 1.0),
+        "replay_retention": Range(0.5, 10.0, is_log=True),
+    }
 
 
 class IDBR(Method):
@@ -49,7 +58,6 @@ class IDBR(Method):
 
     Settings: ClassVar[type[IDBRSettings]] = IDBRSettings
     settings: IDBRSettings
-    paper = "Huang et al., 2021"
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "no-order": {"order_weight": 0.0},
         "no-task": {"task_weight": 0.0},
@@ -57,14 +65,14 @@ class IDBR(Method):
         "regularization": {"order_weight": 0.0, "task_weight": 0.0, "specific_weight": 0.5},
         "cls": {"representation": "cls"},
     }
-    other_rows = ("head.task.weight", "head.task.bias")
+    # a merged class belongs to the earliest task of its parts
+    class_rows: ClassVar[Mapping[str, Merge]] = {"class_tasks": lowest_row}
     head: DisentangledHead
     class_tasks: Tensor  # (classes,) the task that each class came with
 
-    def __init__(
-        self, encoder: Encoder, settings: IDBRSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
+    def build_parts(self) -> None:
+        """The head that splits representations, and the task of each class."""
+        settings, encoder = self.settings, self.encoder
         size = encoder.representation_size if settings.representation == "task" else encoder.hidden_size
         speed = settings.task_learning_rate / settings.head_learning_rate
         self.head = DisentangledHead(size, settings.feature_size, task_speed=speed).to(encoder.device)
@@ -97,7 +105,7 @@ class IDBR(Method):
         stage = settings.stage(settings.initial_epochs)
         latest = settings.warmup_examples / settings.batch_size / len(steps)
         stage = replace(stage, warmup_epochs=min(stage.warmup_epochs, latest))
-        run_stage(self, "initial learning", steps, losses, stage)
+        run_stage(self, Stage.INITIAL_LEARNING, steps, losses, stage)
         self.remember(task)
 
     def terms(
@@ -148,14 +156,6 @@ class IDBR(Method):
         """Scores of all seen classes, (batch, seen classes); order and task are for learning only."""
         scores: Tensor = self.head(self.exemplar_features(batch))
         return scores[:, : len(self.classes)]
-
-    def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
-        """As for every method; a merged class belongs to the earliest task of its parts."""
-        tasks = dict(zip(self.classes, self.class_tasks.tolist(), strict=True))
-        self._buffers["class_tasks"] = None  # the only rows of classes that cannot be averaged
-        super().regroup_classes(groups)
-        earliest = [min(tasks[name] for name in names) for names in groups.values()]
-        self.class_tasks = torch.tensor(earliest, dtype=torch.int64)
 
     def _represent(self, batch: Batch, cuts: Sequence[int], *, is_swapped: bool = False) -> Tensor:
         layout, segments = in_two_parts(batch, cuts, self.frame, is_swapped=is_swapped)

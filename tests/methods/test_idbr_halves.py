@@ -3,7 +3,7 @@ import torch
 
 from repcl.data import Batch, TokenizedExample
 from repcl.data.batches import collate
-from repcl.data.halves import Frame, in_two_parts, middle_cut, random_cut
+from repcl.methods.idbr.halves import Frame, in_two_parts, middle_cut, random_cut
 
 CLS, SEP, PAD = 101, 102, 0
 FRAME = Frame(before=1, after=1, separator=SEP, pad=PAD, longest=512)
@@ -57,7 +57,7 @@ def test_labels_and_positions_stay() -> None:
 @pytest.mark.parametrize("tokens", [1, 2, 3, 5, 8])
 def test_every_token_can_be_read_at_its_new_place(tokens: int, is_swapped: bool) -> None:
     text = range(10, 10 + tokens)
-    one_by_one = tuple((place, place + 1) for place in range(1, tokens + 1))
+    one_by_one = tuple((index, index + 1) for index in range(1, tokens + 1))
     for cut in range(1, max(tokens, 2)):
         parted, _ = in_two_parts(batch_of(row(*text, spans=one_by_one)), [cut], FRAME, is_swapped=is_swapped)
         ids = parted.ids[0].tolist()

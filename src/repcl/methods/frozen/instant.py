@@ -1,14 +1,17 @@
 """Instant (after RanPAC, McDonnell et al., 2023): ridge regression on random features of a frozen encoder."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from repcl.memory import Moments
-from repcl.methods.frozen import FrozenMethod, KeepingSettings
-from repcl.model import FEATURE_STEPS, Encoder, RandomFeatures, choose_ridge, ridge_weights
+from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
+from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures
+from repcl.methods.frozen.ridge import choose_ridge, ridge_weights
+from repcl.methods.frozen.sums import Moments
+from repcl.methods.search import Choices, Dimension
 
 
 class InstantSettings(KeepingSettings):
@@ -22,20 +25,22 @@ class InstantSettings(KeepingSettings):
         0, ge=0, lt=2**32, description="which maps are drawn; only equal ones can be united"
     )
 
+    search: ClassVar[Mapping[str, Dimension]] = {
+        "features": Choices((1000, 2000, 3000)),
+        "balanced": Choices((False, True)),
+    }
+
 
 class Instant(FrozenMethod):
     """Accumulate HᵀH and HᵀY of random features H = relu(Z W), solve once per task, forget nothing."""
 
     Settings: ClassVar[type[InstantSettings]] = InstantSettings
     settings: InstantSettings
-    paper = "McDonnell et al., 2023"
-    extra_memory = "Gram matrices, class sums, embeddings"
 
-    def __init__(
-        self, encoder: Encoder, settings: InstantSettings, *, seed: int = 0, expected_classes: int = 0
-    ) -> None:
-        super().__init__(encoder, settings, seed=seed, expected_classes=expected_classes)
-        size = encoder.representation_size
+    def build_parts(self) -> None:
+        """The ledger, and the random maps."""
+        super().build_parts()
+        size, settings = self.encoder.representation_size, self.settings
         self.maps = RandomFeatures(size, settings.features, settings.maps, seed=settings.map_seed)
 
     def new_sums(self) -> list[Moments]:

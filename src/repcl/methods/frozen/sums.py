@@ -4,24 +4,27 @@ Features come as whole numbers (steps of a fixed grid), so every sum is exact: t
 examples and tasks. What was added can be taken away without a trace, and two learners can be united.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from repcl.model import Merge, RowOwner, total_row
 
 BLOCK = 512
 SMALL = torch.iinfo(torch.int32)
 
 
-class ClassSums(nn.Module):
+class ClassSums(RowOwner):
     """For each class the sum of its features and the number of its examples.
 
     Args:
         size: of a feature vector.
     """
 
+    class_rows: ClassVar[Mapping[str, Merge]] = {"sums": total_row, "counts": total_row}
     sums: Tensor  # (classes, size)
     counts: Tensor  # (classes,)
 
@@ -49,23 +52,11 @@ class ClassSums(nn.Module):
         self.sums.index_add_(0, labels, features.long(), alpha=sign)
         self.counts.index_add_(0, labels, torch.ones_like(labels), alpha=sign)
 
-    def absorb(self, other: "ClassSums", places: Sequence[int]) -> None:
-        """Add the sums of another learner, whose classes stand at `places` here."""
-        here = torch.tensor(places, dtype=torch.int64)
+    def absorb(self, other: "ClassSums", indices: Sequence[int]) -> None:
+        """Add the sums of another learner, whose classes have these indices here."""
+        here = torch.tensor(indices, dtype=torch.int64)
         self.sums.index_add_(0, here, other.sums)
         self.counts.index_add_(0, here, other.counts)
-
-    def regroup(self, places: Tensor, classes: int) -> None:
-        """Move each class to a new place, or out; classes that meet become one.
-
-        Args:
-            places: (old classes,) where each goes, -1 for nowhere.
-            classes: how many there are afterwards.
-        """
-        kept = places >= 0
-        empty_sums, empty_counts = self.sums.new_zeros(classes, self.size), self.counts.new_zeros(classes)
-        self.sums = empty_sums.index_add(0, places[kept], self.sums[kept])
-        self.counts = empty_counts.index_add(0, places[kept], self.counts[kept])
 
     def means(self) -> Tensor:
         """Mean feature of each class, (classes, size) in float64; zero for a class without examples."""
@@ -97,9 +88,9 @@ class Moments(ClassSums):
             square[start : start + BLOCK, start:] = block.T @ features[:, start:]
         self.products += sign * square.flatten()[_upper_triangle(self.size)].long()
 
-    def absorb(self, other: ClassSums, places: Sequence[int]) -> None:
-        """Add the sums of another learner, whose classes stand at `places` here."""
-        super().absorb(other, places)
+    def absorb(self, other: ClassSums, indices: Sequence[int]) -> None:
+        """Add the sums of another learner, whose classes have these indices here."""
+        super().absorb(other, indices)
         if isinstance(other, Moments):
             self.products += other.products
 
@@ -117,5 +108,5 @@ class Moments(ClassSums):
 
 @cache
 def _upper_triangle(size: int) -> Tensor:
-    """Places of the upper triangle in a flattened (size, size) matrix."""
+    """Indices of the upper triangle in a flattened (size, size) matrix."""
     return torch.ones(size, size, dtype=torch.bool).triu().flatten().nonzero()[:, 0]

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from repcl.errors import InvalidData, InvalidSetting
-from repcl.memory.rows import KeptRows
-from repcl.memory.sums import ClassSums, Moments
+from repcl.methods.frozen.kept_rows import KeptRows
+from repcl.methods.frozen.sums import ClassSums, Moments
 
 CHUNK = 1024
 
@@ -16,7 +16,7 @@ Features = Callable[[Tensor, int], Tensor]
 
 
 class Ledger(nn.Module):
-    """Books examples in and out, exactly.
+    """Adds examples and takes them away again, without rounding.
 
     Args:
         size: of a representation.
@@ -31,7 +31,7 @@ class Ledger(nn.Module):
         self.keeps_rows = keeps_rows
 
     def parts(self) -> list[ClassSums]:
-        """The sums, as what they are."""
+        """All sums."""
         return [part for part in self.sums if isinstance(part, ClassSums)]
 
     def moments(self) -> list[Moments]:
@@ -50,7 +50,7 @@ class Ledger(nn.Module):
             part.grow_to(classes)
 
     def book_in(self, rows: Tensor, labels: Tensor, features: Features) -> None:
-        """Count examples."""
+        """Add examples."""
         self._count(rows, labels, features, sign=1)
         if self.keeps_rows:
             self.kept.add(rows, labels)
@@ -58,38 +58,38 @@ class Ledger(nn.Module):
     def book_out(self, rows: Tensor, labels: Tensor, features: Features) -> None:
         """Take away examples that were counted; among kept rows, those that differ by rounding at most."""
         if self.keeps_rows:
-            numbers: list[int] = []
-            for row, place in zip(rows, labels.tolist(), strict=True):
-                found = self.kept.find(row, place, but_not=numbers)
+            indices: list[int] = []
+            for row, label in zip(rows, labels.tolist(), strict=True):
+                found = self.kept.find(row, label, but_not=indices)
                 if found is None:
                     raise InvalidData("A text is to be forgotten that was never learned with that label.")
-                numbers.append(found)
-            rows = self.kept.rows[numbers]
-            self.kept.remove(numbers)
+                indices.append(found)
+            rows = self.kept.rows[indices]
+            self.kept.remove(indices)
         self._count(rows, labels, features, sign=-1)
 
-    def regroup(self, places: Tensor, classes: int, features: Features) -> None:
-        """Move each class to a new place, or out; classes that meet become one.
+    def regroup(self, groups: Sequence[Sequence[int]], classes: int, features: Features) -> None:
+        """Make each new class of a group of old ones, and take out the classes that are in no group.
 
         Args:
-            places: (old classes,) where each goes, -1 for nowhere.
-            classes: how many there are afterwards.
+            groups: indices of the old classes that each new class is made of.
+            classes: how many there were.
             features: of representations.
         """
-        sizes = self.class_sizes(len(places))
-        for place in [place for place, goes in enumerate(places.tolist()) if goes < 0 and sizes[place] > 0]:
-            self._take_out(place, features)
-        for part in self.parts():
-            part.regroup(places, classes)
-        self.kept.regroup(places)
+        sizes, kept = self.class_sizes(classes), {label for group in groups for label in group}
+        for label in range(classes):
+            if label not in kept and sizes[label] > 0:
+                self._take_out(label, features)
+        for part in (*self.parts(), self.kept):
+            part.regroup_rows(groups, classes)
 
-    def absorb(self, other: "Ledger", places: Sequence[int]) -> None:
-        """Add another ledger, whose classes stand at `places` here."""
+    def absorb(self, other: "Ledger", indices: Sequence[int]) -> None:
+        """Add another ledger, whose classes have these indices here."""
         for part, others in zip(self.parts(), other.parts(), strict=True):
-            part.absorb(others, places)
-        self.kept.absorb(other.kept, places)
+            part.absorb(others, indices)
+        self.kept.absorb(other.kept, indices)
 
-    def _take_out(self, place: int, features: Features) -> None:
+    def _take_out(self, label: int, features: Features) -> None:
         """Take a class out of the products, which are not kept class by class."""
         if not self.moments():
             return
@@ -98,8 +98,8 @@ class Ledger(nn.Module):
                 "To forget a class without its texts a learner needs keep_embeddings = true, this one has "
                 "false: give it the texts to forget (forget_examples)."
             )
-        rows = self.kept.of(place)
-        self._count(rows, torch.full((len(rows),), place), features, sign=-1)
+        rows = self.kept.of(label)
+        self._count(rows, torch.full((len(rows),), label), features, sign=-1)
 
     def _count(self, rows: Tensor, labels: Tensor, features: Features, *, sign: int) -> None:
         for number, part in enumerate(self.parts()):

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from repcl.memory import KeyQueue
+from repcl.methods.repcl import KeyQueue
 
 LETTERS = "abcdefxy"
 

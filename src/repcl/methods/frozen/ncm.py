@@ -5,8 +5,8 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from repcl.memory import ClassSums
-from repcl.methods.frozen import FrozenMethod
+from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.frozen.sums import ClassSums
 from repcl.methods.settings import MethodSettings
 
 
@@ -19,8 +19,6 @@ class NCM(FrozenMethod):
 
     Settings: ClassVar[type[NCMSettings]] = NCMSettings
     settings: NCMSettings
-    paper = "Mensink et al., 2013"
-    extra_memory = "class means"
 
     def new_sums(self) -> list[ClassSums]:
         """The sum of each class."""
