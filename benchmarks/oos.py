@@ -2,10 +2,10 @@
 
     REPCL_DATA=/path/to/data python benchmarks/oos.py [--method instant] [--classes 150] [--rounds 3] [--json]
 
-Classes arrive in tasks of fifteen. Rounds differ in the order of classes and in which texts are held back.
+Classes arrive in tasks of fifteen. Rounds differ in the order of classes and in which texts are held out.
 Reported, as mean and standard deviation over rounds: the area under the ROC curve of the confidence, the
 share of out-of-scope texts caught when 95 % of in-scope test texts are accepted, and what the automatic
-threshold, chosen by held-back training texts, does on both. REPCL_EMBEDDINGS names a folder for embeddings.
+threshold, chosen by held-out training texts, does on both. REPCL_EMBEDDINGS names a folder for embeddings.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def measure(options: argparse.Namespace, number: int) -> dict[str, float]:
     known_confidence = classifier.predict_proba(tests).max(axis=1)
     strange_confidence = classifier.predict_proba(strangers).max(axis=1)
     accuracy = float(np.mean(classifier.predict(tests) == np.array([one.label for one in tests])))
-    automatic = classifier.known().calibration.least_confidence("auto")
+    automatic = classifier.fitted_state().unknown_rule().least
     return {
         "classes": len(classifier.classes_),
         "in_scope": len(tests),

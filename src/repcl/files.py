@@ -10,7 +10,7 @@ PART = ".part-"
 
 
 def write_whole(path: Path, data: bytes | str, *, durable: bool = False) -> None:
-    """Write a file beside its place, then rename it: no process ever sees half of it.
+    """Write a file under another name, then rename it: no process ever sees half of it.
 
     Args:
         path: of the file; its folder exists.

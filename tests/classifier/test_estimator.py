@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from repcl import ContinualClassifier
 from repcl.classifier import InvalidInput
-from repcl.classifier.knowledge import Knowledge
+from repcl.classifier.state import ClassifierState
 from repcl.data import Example
 from repcl.errors import InvalidSetting, RepclError, UnknownName
 from repcl.methods import METHODS
@@ -143,6 +143,13 @@ def test_bad_input_is_refused_with_what_was_found(make, texts, labels, sentence)
         make().fit(texts, labels)
 
 
+def test_a_fit_that_is_refused_leaves_what_was_learned(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    with pytest.raises(InvalidInput, match="empty"):
+        classifier.fit(["a", " "], ["x", "y"])
+    assert classifier.classes_.tolist() == ["fruit", "vehicle"]
+
+
 def test_labels_of_another_type_than_before_are_refused_and_nothing_changes(make):
     classifier = make().fit(*toy("fruit", "vehicle"))
     before = classifier.predict_proba(toy("fruit")[0])
@@ -258,7 +265,7 @@ def test_a_classifier_interrupted_while_its_classes_change_is_not_used_any_more(
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Knowledge, "recalibrate", interrupt)
+    monkeypatch.setattr(ClassifierState, "recalibrate", interrupt)
     with pytest.raises(KeyboardInterrupt):
         change(classifier)
     with pytest.raises(RepclError, match="neither old nor new"):

@@ -4,18 +4,21 @@ import errno
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from repcl import ContinualClassifier
-from repcl.classifier import ModelFolder, durable
-from repcl.classifier.durable import CannotWrite
-from repcl.classifier.lock import ModelIsLocked
-from repcl.classifier.records import DamagedModel, NewerFormat
+from repcl import ContinualClassifier, files
+from repcl.classifier import ModelFolder
+from repcl.classifier.store.files import CannotWrite, ModelIsLocked
+from repcl.classifier.store.records import DamagedModel, NewerFormat
 from repcl.errors import MissingData, RepclError
 from repcl.methods import METHODS
 from tests.classifier.conftest import save_tiny_encoder, toy
@@ -30,7 +33,7 @@ def pristine(make, tmp_path_factory) -> Path:
     classifier = make(holdout_per_class=2).fit(*toy("fruit", "vehicle"))
     classifier.save(path)
     classifier.holdout_per_class = 0
-    classifier.known().held_back.clear()
+    classifier.fitted_state().held_out.clear()
     classifier.partial_fit(*toy("weather", start=30)).save(path)
     return path
 
@@ -59,7 +62,7 @@ def test_save_load_learn_is_learn_bit_for_bit(make, tmp_path, name):
         classifier.partial_fit(*toy("weather", "fruit", start=30))
     np.testing.assert_array_equal(comes_back.predict_proba(ASKED), stays.predict_proba(ASKED))
     assert list(comes_back.method_.memory) == list(stays.method_.memory)
-    assert comes_back.known().held_back == stays.known().held_back
+    assert comes_back.fitted_state().held_out == stays.fitted_state().held_out
     assert comes_back.get_params() | {"device": None} == stays.get_params() | {"device": None}
 
 
@@ -76,7 +79,7 @@ def test_every_save_is_a_new_revision_and_old_ones_stay(model):
     assert ContinualClassifier.load(model).classes_.tolist() == ["fruit", "vehicle", "weather"]
 
 
-def test_rollback_uses_an_older_revision_and_learning_goes_on_from_there(model):
+def test_rollback_uses_an_older_revision_and_learning_continues_from_there(model):
     first, folder = answers(model, 1), ModelFolder(model)
     with folder.lock("testing"):
         folder.rollback(1)
@@ -103,7 +106,7 @@ def test_tensors_that_did_not_change_are_stored_once(model):
     assert {path.suffix for path in added} == {".jsonl"}
 
 
-def test_removing_a_class_stores_only_its_row_and_the_texts_anew(model):
+def test_removing_a_class_stores_only_its_row_and_the_texts_again(model):
     before = set((model / "blobs").iterdir())
     ContinualClassifier.load(model).remove_class("fruit").save(model)
     added = set((model / "blobs").iterdir()) - before
@@ -179,7 +182,7 @@ def test_the_folder_says_in_plain_words_which_texts_it_holds(model):
     words = (model / "README.md").read_text()
     assert "Which texts of users it holds" in words
     assert "| 1 |" in words
-    assert "| 2 | 16 | 4 |" in words  # revision 1: two classes, 16 exemplars, 4 held-back texts
+    assert "| 2 | 16 | 4 |" in words  # revision 1: two classes, 16 exemplars, 4 held-out texts
     assert "--purge" in words
 
 
@@ -197,6 +200,35 @@ def test_no_file_names_the_encoder_package_path(make, tmp_path):
     make().fit(*toy("fruit", "vehicle")).save(tmp_path / "model")
     configs = [path.read_text() for path in (tmp_path / "model" / "blobs").glob("*.json")]
     assert not any("name_or_path" in text for text in configs)
+
+
+def test_a_folder_with_the_names_of_the_first_version_opens(model):
+    path = model / "revisions" / "000002.json"
+    whole = json.loads(path.read_text())
+    record, before = whole["record"], answers(model)
+    record["contents"]["held_back"] = record["contents"].pop("held_out")
+    update = record["updates"][0]
+    update["held_back"] = update.pop("held_out")
+    del update["regressed"]
+    change = {"name": "fruit", "texts": 3, "right_before": 2, "right_after": 1, "lost": 1}
+    update["fallen"] = [change]
+    body = json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
+    path.write_text(json.dumps(whole | {"sha256": sha256(body).hexdigest()}))
+    np.testing.assert_array_equal(answers(model), before)
+    (told,) = ContinualClassifier.load(model).last_update_.regressed
+    assert (told.correct_before, told.correct_after) == (2, 1)
+
+
+def test_looking_into_a_folder_imports_neither_torch_nor_scikit_learn(model):
+    script = f"""
+import sys
+from repcl.classifier import ModelFolder
+folder = ModelFolder({str(model)!r})
+assert [one.number for one in folder.history()] == [1, 2]
+folder.check(2)
+assert not {{"torch", "sklearn", "scipy", "transformers"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 # ---- damage -------------------------------------------------------------------------------------
@@ -267,7 +299,7 @@ def test_a_folder_killed_a_moment_before_its_first_switch_opens(make, tmp_path):
     )
 
 
-def test_a_damaged_file_is_mended_by_the_next_save(model):
+def test_a_damaged_file_is_repaired_by_the_next_save(model):
     classifier = ContinualClassifier.load(model)
     blob = ModelFolder(model).revision(2).contents.tensors["head.output.weight"]
     victim = model / "blobs" / blob.file
@@ -277,7 +309,7 @@ def test_a_damaged_file_is_mended_by_the_next_save(model):
     assert victim.read_bytes() == whole
 
 
-def test_learning_goes_on_beside_a_damaged_old_revision(model):
+def test_learning_continues_beside_a_damaged_old_revision(model):
     (model / "revisions" / "000001.json").write_text("nonsense")
     ContinualClassifier.load(model).partial_fit(*toy("place")).save(model)
     assert ModelFolder(model).current() == 3
@@ -328,7 +360,7 @@ def test_a_write_that_fails_leaves_the_old_revision_and_no_leftovers(
             raise OSError(number, os.strerror(number))
         return real(source, target)
 
-    monkeypatch.setattr(durable.os, "replace", failing)
+    monkeypatch.setattr(files.os, "replace", failing)
     with pytest.raises(CannotWrite, match=f"{sentence}.*revision 2 stays in use"):
         classifier.save(model)
     monkeypatch.undo()
@@ -338,13 +370,40 @@ def test_a_write_that_fails_leaves_the_old_revision_and_no_leftovers(
     assert classifier.save(model) == 3
 
 
+def test_bytes_reach_the_disk_before_the_names_that_lead_to_them(model, monkeypatch):
+    steps: list[tuple[str, int]] = []  # what was synced, by inode, and what was renamed, by its new name
+    real_sync, real_replace = os.fsync, os.replace
+
+    def sync(number):
+        steps.append(("sync", os.fstat(number).st_ino))
+        return real_sync(number)
+
+    def replace(source, target):
+        steps.append((Path(target).name, os.stat(source).st_ino))
+        return real_replace(source, target)
+
+    classifier = ContinualClassifier.load(model).rename_class("fruit", "food")
+    old = set((model / "blobs").iterdir())
+    monkeypatch.setattr(files.os, "fsync", sync)
+    monkeypatch.setattr(files.os, "replace", replace)
+    classifier.save(model)
+    names = [name for name, _ in steps]
+    revision, current = names.index("000003.json"), names.index("current.json")
+    for index in (revision, names.index("README.md"), current):
+        assert ("sync", steps[index][1]) in steps[:index]
+    for path in [*(set((model / "blobs").iterdir()) - old), model / "blobs"]:
+        assert ("sync", path.stat().st_ino) in steps[:revision]
+    assert ("sync", (model / "revisions").stat().st_ino) in steps[revision:current]
+    assert ("sync", model.stat().st_ino) in steps[current:]
+
+
 def test_a_new_folder_that_cannot_be_finished_is_taken_away(make, tmp_path, monkeypatch):
     classifier = make().fit(*toy("fruit", "vehicle"))
 
     def full(*_):
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(durable.os, "replace", full)
+    monkeypatch.setattr(files.os, "replace", full)
     with pytest.raises(CannotWrite, match="nothing was changed"):
         classifier.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -402,6 +461,44 @@ def test_one_writer_waits_for_the_other(model):
     assert order == ["first", "second"]
     assert len(told) == 1
     assert "Waiting for process" in told[0]
+
+
+def test_a_lock_whose_holder_was_killed_is_free(model):
+    script = f"""
+import os, signal
+from repcl.classifier import ModelFolder
+with ModelFolder({str(model)!r}).lock("being killed"):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert "being killed" in (model / "lock").read_text()
+    with ModelFolder(model).lock("next"):
+        assert "next" in (model / "lock").read_text()
+
+
+def test_one_who_waited_while_an_empty_folder_was_taken_away_gets_the_lock_of_a_new_one(tmp_path):
+    path, waited = tmp_path / "model", []
+
+    def second() -> None:
+        with ModelFolder(path).lock("second", wait=20):
+            waited.append((path / "lock").read_text())
+
+    with ModelFolder(path).lock("first"):
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        time.sleep(0.3)
+    waiting.join()
+    assert len(waited) == 1
+    assert "second" in waited[0]
+
+
+def test_a_lock_that_is_a_link_to_elsewhere_is_not_written_to(model, tmp_path):
+    (tmp_path / "precious").write_text("text")
+    (model / "lock").unlink()
+    (model / "lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(CannotWrite), ModelFolder(model).lock("testing"):
+        pass
+    assert (tmp_path / "precious").read_text() == "text"
 
 
 def test_reading_needs_no_lock_and_writes_nothing(model):

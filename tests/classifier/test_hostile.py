@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save
 
 from repcl import ContinualClassifier
-from repcl.classifier.records import DamagedModel
+from repcl.classifier.store.records import DamagedModel
 from repcl.errors import RepclError
 from tests.classifier.conftest import toy
 

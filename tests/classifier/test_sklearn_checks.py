@@ -25,7 +25,7 @@ class OnNumbers(ContinualClassifier):
         return super().partial_fit(_words(X), _labels(y), classes)
 
     def predict_proba(self, X):
-        self.known()
+        self.fitted_state()
         return super().predict_proba(_words(validate_data(self, X, reset=False)))
 
     def __sklearn_tags__(self):

@@ -26,11 +26,11 @@ class LifeOfAClassifier(RuleBasedStateMachine):
 
     @initialize(method=st.sampled_from(["fea", "sequential", "repcl"]), first=topics)
     def begin(self, method: str, first: list[str]) -> None:
-        self.place = Path(tempfile.mkdtemp())
-        self.folder = ModelFolder(self.place / "model")
+        self.home = Path(tempfile.mkdtemp())
+        self.folder = ModelFolder(self.home / "model")
         self.classifier = ContinualClassifier(
             method,
-            encoder=str(save_tiny_encoder(self.place / "encoder")),
+            encoder=str(save_tiny_encoder(self.home / "encoder")),
             memory_per_class=PER_CLASS,
             holdout_per_class=HELD,
             settings=cheap_settings(method),
@@ -42,8 +42,8 @@ class LifeOfAClassifier(RuleBasedStateMachine):
         self.save()
 
     def teardown(self) -> None:
-        if hasattr(self, "place"):
-            shutil.rmtree(self.place)
+        if hasattr(self, "home"):
+            shutil.rmtree(self.home)
 
     @rule(names=topics, texts=st.sampled_from([1, 3, 10]), start=numbers)
     def learn(self, names: list[str], texts: int, start: int) -> None:
@@ -51,27 +51,27 @@ class LifeOfAClassifier(RuleBasedStateMachine):
             self.classifier.partial_fit(*toy(*names, texts=texts, start=start))
         self.classes |= set(names)
 
-    @rule(place=numbers, word=st.sampled_from(["first", "second", "fruit"]))
-    def rename(self, place: int, word: str) -> None:
-        old = sorted(self.classes)[place % len(self.classes)]
-        if word not in self.classes:
-            self.classifier.rename_class(old, word)
-            self.classes = self.classes - {old} | {word}
+    @rule(index=numbers, name=st.sampled_from(["first", "second", "fruit"]))
+    def rename(self, index: int, name: str) -> None:
+        old = sorted(self.classes)[index % len(self.classes)]
+        if name not in self.classes:
+            self.classifier.rename_class(old, name)
+            self.classes = self.classes - {old} | {name}
 
     @precondition(lambda self: len(self.classes) > 1)
-    @rule(places=st.sets(numbers, min_size=2, max_size=3), word=st.sampled_from(["union", "vehicle"]))
-    def merge(self, places: set[int], word: str) -> None:
+    @rule(indices=st.sets(numbers, min_size=2, max_size=3), name=st.sampled_from(["union", "vehicle"]))
+    def merge(self, indices: set[int], name: str) -> None:
         known = sorted(self.classes)
-        parts = {known[place % len(known)] for place in places}
-        if len(parts | ({word} & self.classes)) > 1:
+        parts = {known[index % len(known)] for index in indices}
+        if len(parts | ({name} & self.classes)) > 1:
             with quiet():
-                self.classifier.merge_classes(sorted(parts), word)
-            self.classes = self.classes - parts | {word}
+                self.classifier.merge_classes(sorted(parts), name)
+            self.classes = self.classes - parts | {name}
 
     @precondition(lambda self: len(self.classes) > 1)
-    @rule(place=numbers)
-    def remove(self, place: int) -> None:
-        name = sorted(self.classes)[place % len(self.classes)]
+    @rule(index=numbers)
+    def remove(self, index: int) -> None:
+        name = sorted(self.classes)[index % len(self.classes)]
         with quiet():
             self.classifier.remove_class(name)
         self.classes = self.classes - {name}
@@ -87,9 +87,9 @@ class LifeOfAClassifier(RuleBasedStateMachine):
         self.classifier = ContinualClassifier.load(self.folder.path, device="cpu")
         self.check_against(self.folder.current())
 
-    @rule(place=numbers)
-    def rollback(self, place: int) -> None:
-        number = sorted(self.saved)[place % len(self.saved)]
+    @rule(index=numbers)
+    def rollback(self, index: int) -> None:
+        number = sorted(self.saved)[index % len(self.saved)]
         with self.folder.lock("testing"):
             self.folder.rollback(number)
         self.load()
@@ -110,7 +110,7 @@ class LifeOfAClassifier(RuleBasedStateMachine):
         kept = self.classifier.method_.memory.counts()
         assert all(count <= PER_CLASS for count in kept.values())
         assert set(kept) <= self.classes
-        held = [example.label for example in self.classifier.known().held_back]
+        held = [example.label for example in self.classifier.fitted_state().held_out]
         assert set(held) <= self.classes
         assert all(held.count(name) <= HELD for name in set(held))
 

@@ -45,23 +45,23 @@ def model(taught, tmp_path) -> Path:
 
 
 def harmed(monkeypatch) -> None:
-    """From now on every held-back text of an old class is taken for lost."""
-    from repcl.classifier import learning
+    """From now on every held-out text of an old class is taken for lost."""
+    from repcl.classifier import updates
 
-    real = learning.compare
+    real = updates.compare
 
     def pessimist(labels, before, after, **options):
         return real(labels, [True] * len(labels), [False] * len(labels), **options)
 
-    monkeypatch.setattr(learning, "compare", pessimist)
+    monkeypatch.setattr(updates, "compare", pessimist)
 
 
 def soothed(monkeypatch) -> None:
-    from repcl.classifier import learning
+    from repcl.classifier import updates
 
-    real = learning.compare
+    real = updates.compare
     monkeypatch.setattr(
-        learning, "compare", lambda labels, before, after, **options: real(labels, before, before, **options)
+        updates, "compare", lambda labels, before, after, **options: real(labels, before, before, **options)
     )
 
 
@@ -72,7 +72,7 @@ def test_learn_makes_a_folder_and_says_what_was_learned(repcl, encoder_folder, t
     data = write(tmp_path / "a.csv", "fruit", "vehicle")
     output = repcl("learn", tmp_path / "model", data, "--encoder", encoder_folder, *CHEAP)
     assert output.code == 0, output.err
-    assert "Learned 2 new classes (fruit, vehicle) from 16 texts; 4 more held back." in output.out
+    assert "Learned 2 new classes (fruit, vehicle) from 16 texts; 4 more held out." in output.out
     assert "is at revision 1, with 2 classes." in output.out
     assert ContinualClassifier.load(tmp_path / "model").classes_.tolist() == ["fruit", "vehicle"]
 
@@ -90,12 +90,28 @@ def test_an_update_that_harms_old_classes_is_kept_but_not_used(repcl, model, tmp
     harmed(monkeypatch)
     output = repcl("learn", model, write(tmp_path / "b.csv", "weather"))
     assert output.code == 3
-    assert "Not used: class 'fruit' lost 2 of its 2 held-back texts" in output.out
-    assert "Old classes that fell" in output.out
+    assert "Not used: class 'fruit' lost 2 of its 2 held-out texts" in output.out
+    assert "Regressed classes" in output.out
     assert f"repcl rollback {model} 2" in output.out
     assert ModelFolder(model).current() == 1
     assert repcl("rollback", model, 2).code == 0
     assert ModelFolder(model).current() == 2
+
+
+def test_the_tolerance_is_a_share_as_in_python(repcl, model, tmp_path, monkeypatch):
+    from repcl.classifier import updates
+
+    real, given = updates.compare, []
+
+    def noted(labels, before, after, *, tolerance):
+        given.append(tolerance)
+        return real(labels, before, before, tolerance=tolerance)
+
+    monkeypatch.setattr(updates, "compare", noted)
+    data = write(tmp_path / "b.csv", "weather")
+    assert repcl("learn", model, data, "--tolerance", 2).code == 2
+    assert repcl("learn", model, data, "--tolerance", 0.3).code == 0
+    assert given == [0.3]
 
 
 def test_a_harmful_update_can_be_accepted_at_once(repcl, model, tmp_path, monkeypatch):
@@ -233,6 +249,14 @@ def test_predict_says_unknown_when_asked_to(repcl, model):
     assert repcl("predict", model, "the war", "--unknown").code == 0
 
 
+def test_a_class_called_unknown_is_refused_where_it_would_be_mistaken_for_the_answer(repcl, model):
+    repcl("classes", "rename", model, "fruit", "unknown")
+    output = repcl("predict", model, "the war", "--unknown")
+    assert output.code == 2
+    assert "'unknown' is one of the classes" in output.err
+    assert repcl("predict", model, "the war").code == 0
+
+
 def test_predict_can_ask_an_older_revision(repcl, model):
     repcl("classes", "rename", model, "fruit", "food")
     assert "food" in repcl("predict", model, "apple", "--top", 2).out
@@ -284,13 +308,26 @@ def test_evaluate_compares_with_the_labels(repcl, model, tmp_path):
     assert "10 texts of classes the model does not know (weather)" in shown.out
 
 
+def test_evaluate_counts_by_hand(repcl, model, tmp_path, monkeypatch):
+    answers = {"a": "fruit", "b": "fruit", "c": "fruit", "d": "fruit"}
+    monkeypatch.setattr(ContinualClassifier, "predict", lambda _, asked: [answers[one.text] for one in asked])
+    data = tmp_path / "test.csv"
+    data.write_text("text,label\na,fruit\nb,fruit\nc,fruit\nd,vehicle\n")
+    told = json.loads(repcl("evaluate", model, data, "--json").out)
+    assert told["accuracy"] == 0.75
+    assert told["classes"] == [
+        {"class": "fruit", "texts": 3, "recall": 1.0, "precision": 0.75},
+        {"class": "vehicle", "texts": 1, "recall": 0.0, "precision": None},
+    ]
+
+
 # ---- classes, history, discover -----------------------------------------------------------------
 
 
 def test_classes_lists_them_with_what_is_kept_of_each(repcl, model):
     assert "fruit" in repcl("classes", model).out
     told = json.loads(repcl("classes", "list", model, "--json").out)
-    assert told["classes"][0] == {"class": "fruit", "exemplars": 10, "held_back": 2}
+    assert told["classes"][0] == {"class": "fruit", "exemplars": 10, "held_out": 2}
 
 
 def test_rename_and_merge_are_revisions(repcl, model):
@@ -356,7 +393,7 @@ def test_history_can_be_cut(repcl, model):
     for name in ("a", "b", "c"):
         repcl("classes", "rename", model, "fruit" if name == "a" else chr(ord(name) - 1), name)
     repcl("rollback", model, 1)
-    assert repcl("history", model, "--keep", 2).code == 0
+    assert repcl("history", model, "--keep-last", 2).code == 0
     assert ModelFolder(model).numbers() == [1, 3, 4]
 
 
@@ -374,7 +411,7 @@ def test_discover_groups_unknown_texts_and_writes_a_file_that_can_be_learned(
     repcl, model, tmp_path, monkeypatch
 ):
     data, out = write(tmp_path / "texts.csv", "weather", "place", start=30), tmp_path / "groups.csv"
-    output = repcl("discover", model, data, "--threshold", 1, "--out", out)
+    output = repcl("discover", model, data, "--threshold", 1, "--output", out)
     assert output.code == 0, output.err
     assert "20 of 20 texts are unknown" in output.out
     assert "group-1" in output.out
@@ -388,6 +425,6 @@ def test_discover_groups_unknown_texts_and_writes_a_file_that_can_be_learned(
 
 def test_discover_speaks_json_and_may_find_nothing(repcl, model, tmp_path):
     data, out = write(tmp_path / "texts.csv", "weather"), tmp_path / "groups.csv"
-    told = json.loads(repcl("discover", model, data, "--threshold", 0, "--out", out, "--json").out)
-    assert told == {"asked": 10, "unknown": 0, "separation": None, "groups": [], "out": None}
+    told = json.loads(repcl("discover", model, data, "--threshold", 0, "--output", out, "--json").out)
+    assert told == {"asked": 10, "unknown": 0, "separation": None, "groups": [], "output": None}
     assert not out.exists()

@@ -14,11 +14,11 @@ from repcl.classifier.inputs import as_examples
 from repcl.data import Example
 from repcl.errors import InvalidSetting
 
-MOST_GROUPS = 50
-NEARLY_BEST = 0.9
+MAX_GROUPS = 50
+SHARE_OF_BEST = 0.9
 """Fewest groups with this share of the best separation win. Silhouettes hardly fall where a class is split:
 on classes of CLINC150 the best alone suggested twice as many groups as there were."""
-LARGEST_TREE = 2000
+MAX_TREE = 2000
 """Texts that groups are formed from; further ones join the nearest group."""
 
 Vectors = NDArray[np.float64]
@@ -65,9 +65,9 @@ def discover(
         groups: how many to form; chosen by their separation if not given.
     """
     examples = as_examples(texts)
-    least = classifier.known().calibration.least_confidence(threshold)
-    confidence = classifier.predict_proba(examples).max(axis=1) if examples else np.zeros(0)
-    unknown = [example for example, sure in zip(examples, confidence, strict=True) if sure < least]
+    rule = classifier.fitted_state().unknown_rule(threshold)
+    is_unknown = rule.applies(classifier.predict_proba(examples))
+    unknown = [example for example, has_no_class in zip(examples, is_unknown, strict=True) if has_no_class]
     unique = list({example.text: example for example in unknown}.values())
     if groups is not None and groups > len(unique) > 0:
         raise InvalidSetting(
@@ -93,20 +93,20 @@ def group_vectors(vectors: Vectors, groups: int | None = None) -> tuple[NDArray[
     count = len(vectors)
     if count < (3 if groups is None else 2) or groups == 1:
         return np.zeros(count, dtype=np.int64), None
-    chosen = np.linspace(0, count - 1, min(count, LARGEST_TREE)).astype(int)
+    chosen = np.linspace(0, count - 1, min(count, MAX_TREE)).astype(int)
     sample = vectors[chosen]
     tree = linkage(sample, method="ward")
     distances = pairwise_distances(sample)
-    wanted = [groups] if groups else range(2, min(MOST_GROUPS, len(sample) // 2, len(sample) - 1) + 1)
+    wanted = [groups] if groups else range(2, min(MAX_GROUPS, len(sample) // 2, len(sample) - 1) + 1)
     cuts = [fcluster(tree, number, criterion="maxclust") for number in wanted]
     rated = [
-        (float(silhouette_score(distances, cut, metric="precomputed")), place)
-        for place, cut in enumerate(cuts)
+        (float(silhouette_score(distances, cut, metric="precomputed")), index)
+        for index, cut in enumerate(cuts)
         if 1 < len(np.unique(cut)) < len(sample)
     ]
     if not rated:
         return _joined(vectors, sample, cuts[0]) if groups else np.zeros(count, dtype=np.int64), None
-    separation, best = next(pair for pair in rated if pair[0] >= NEARLY_BEST * max(rated)[0])
+    separation, best = next(pair for pair in rated if pair[0] >= SHARE_OF_BEST * max(rated)[0])
     return _joined(vectors, sample, cuts[best]), separation
 
 
@@ -126,6 +126,6 @@ def _groups(examples: Sequence[Example], vectors: Vectors, labels: NDArray[np.in
     found = []
     for number, own in enumerate(ordered, start=1):
         distance = np.linalg.norm(vectors[own] - vectors[own].mean(axis=0), axis=1)
-        texts = tuple(examples[place].text for place in own[np.argsort(distance, kind="stable")])
+        texts = tuple(examples[index].text for index in own[np.argsort(distance, kind="stable")])
         found.append(Group(f"group-{number}", texts))
     return tuple(found)

@@ -1,50 +1,65 @@
 """`ContinualClassifier`: scikit-learn's contract, and new classes in any call, for ever."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 
-from repcl.classifier.guard import TOLERANCE
+from repcl.classifier import updates
+from repcl.classifier.guard import TOLERANCE, ForgettingWarning
 from repcl.classifier.inputs import (
     InvalidInput,
     Label,
-    LabelType,
+    as_classes,
     as_examples,
     as_labels,
     common_kind,
     label_type,
     labeled,
 )
-from repcl.classifier.knowledge import Knowledge
-from repcl.classifier.learning import learn, method_settings, new_knowledge
-from repcl.classifier.life import ClassLife
-from repcl.classifier.unknown import mark_unknown
+from repcl.classifier.state import ClassifierState, method_settings, new_state
+from repcl.classifier.store.files import BlobsInMemory
+from repcl.classifier.store.folder import ModelFolder
+from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Revision, Update
+from repcl.classifier.store.snapshot import pack, unpack
 from repcl.data import Example, InputKind
+from repcl.errors import RepclError
+from repcl.methods import Method
 from repcl.training import Observer
 
+WAIT = 60.0
 
-class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
+Own = TypeVar("Own", bound="ContinualClassifier")
+
+
+class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A text classifier that learns new classes in any call of `partial_fit` and keeps the old ones.
 
     Args:
         method: a name in `METHODS`.
         encoder: a bundled name, a local folder or a Hugging Face id.
         memory_per_class: exemplars kept of each class; 0 for methods that need none.
-        memory_total: exemplars kept in all.
-        holdout_per_class: texts of each class that are put aside to measure updates and calibrate confidence;
+        memory_total: exemplars kept in total.
+        holdout_per_class: texts of each class that are held out to measure updates and calibrate confidence;
             at most one in five.
         preset: where the method's settings come from.
         settings: what to change about them.
-        tolerance: drop of accuracy on held-back texts of old classes that is not worth a warning, a share.
+        tolerance: drop of accuracy on held-out texts of old classes that is not worth a warning, a share.
         seed: decides every random draw.
         device: the best one present if not given.
 
     Attributes:
         classes_: the labels, sorted, in the type they were given in.
         method_: the method with its encoder and memory.
-        last_update_: what the last change did to held-back texts of old classes.
+        last_update_: what the last change did to held-out texts of old classes.
 
     Example:
         >>> from repcl import ContinualClassifier
@@ -52,6 +67,11 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
         >>> clf.partial_fit(["where is my parcel"], ["delivery"])  # doctest: +SKIP
         >>> clf.predict(["my parcel is late"])  # doctest: +SKIP
     """
+
+    _state: ClassifierState | None = None
+    _home: tuple[Path, int] | None = None  # the model folder and revision that it was loaded from or saved to
+    _is_interrupted = False
+    last_update_: Update
 
     def __init__(  # noqa: PLR0913 (scikit-learn wants every parameter here)
         self,
@@ -79,17 +99,21 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
 
     # ---- learning -------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> "ContinualClassifier":
+    def fit(self: Own, X: Any, y: Any) -> Own:
         """Forget everything and learn texts `X` with labels `y`."""
         examples, labels = _read(X, y)
-        self._knowledge = self._new_knowledge(common_kind(examples), label_type(labels))
+        checked = labeled(examples, labels)
+        self._state = self._new_state(common_kind(examples), label_type(labels))
         self._home, self._is_interrupted = None, False
-        self._teach(labeled(examples, labels))
+        with self._updating() as state:
+            self.last_update_ = updates.learn(
+                state, checked, per_class=self.holdout_per_class, tolerance=self.tolerance
+            )
         return self
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, *, observer: Observer | None = None
-    ) -> "ContinualClassifier":
+        self: Own, X: Any, y: Any, classes: Any = None, *, observer: Observer | None = None
+    ) -> Own:
         """Learn texts `X` with labels `y`; labels not seen before are new classes.
 
         Args:
@@ -99,20 +123,27 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
             observer: hears about progress.
         """
         examples, labels = _read(X, y)
-        before = self.known() if self._knowledge is not None else None
-        kind = common_kind(examples, before.kind if before else None)
+        state = self.fitted_state() if self._state is not None else None
+        kind = common_kind(examples, state.kind if state else None)
         declared = as_labels(classes, len(classes)) if classes is not None else labels
-        labels_are = label_type([*labels, *declared], before.label_type if before else None)
+        labels_are = label_type([*labels, *declared], state.label_type if state else None)
         allowed = set(declared)
         for label in labels:
             if label not in allowed:
                 raise InvalidInput(f"Expected labels among `classes`, found {label!r}: add it to them.")
         checked = labeled(examples, labels)
-        if before is None:
-            self._knowledge = before = self._new_knowledge(kind, labels_are)
+        if state is None:
+            self._state = state = self._new_state(kind, labels_are)
         if classes is not None:
-            before.declared = tuple(dict.fromkeys([*before.declared, *map(str, declared)]))
-        self._teach(checked, observer)
+            state.declared = tuple(dict.fromkeys([*state.declared, *map(str, declared)]))
+        with self._updating() as state:
+            self.last_update_ = updates.learn(
+                state,
+                checked,
+                per_class=self.holdout_per_class,
+                tolerance=self.tolerance,
+                observer=observer,
+            )
         return self
 
     # ---- predicting -----------------------------------------------------------------------------
@@ -123,29 +154,178 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
         Args:
             X: texts.
             unknown: if given, what to answer for texts of which no class is likely enough.
-            threshold: the least confidence, from 0 to 1; "auto" lets 95 % of held-back texts pass.
+            threshold: the least confidence, from 0 to 1; "auto" lets 95 % of held-out texts pass.
         """
         probabilities = self.predict_proba(X)
-        answers = self.classes_[probabilities.argmax(axis=1)]
+        labels = self.classes_[probabilities.argmax(axis=1)]
         if unknown is None:
-            return answers
-        if str(unknown) in self.known().names:
-            raise InvalidInput(f"{unknown!r} is one of the classes: give another word for unknown texts.")
-        least = self.known().calibration.least_confidence(threshold)
-        return mark_unknown(answers, probabilities.max(axis=1) < least, unknown)
+            return labels
+        return self.fitted_state().unknown_rule(threshold, unknown).mark(labels, probabilities)
 
     def predict_proba(self, X: Any) -> Any:
         """Calibrated probabilities, (texts, classes); columns follow `classes_`, rows sum to 1."""
-        knowledge = self.known()
+        state = self.fitted_state()
         examples = as_examples(X)
-        common_kind(examples, knowledge.kind)
-        column = {str(label): place for place, label in enumerate(self.classes_)}
+        common_kind(examples, state.kind)
+        column = {str(label): index for index, label in enumerate(self.classes_)}
         probabilities = np.zeros((len(examples), len(column)))
-        places = [column[name] for name in knowledge.method.classes]
-        probabilities[:, places] = knowledge.probabilities(examples)
+        probabilities[:, [column[name] for name in state.method.classes]] = state.probabilities(examples)
         return probabilities
 
+    # ---- the life of a class --------------------------------------------------------------------
+
+    def rename_class(self: Own, old: Label, new: Label) -> Own:
+        """Give a class another label."""
+        names = self._name(old), self._name(new)
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.rename_class(state, *names)
+        return self
+
+    def merge_classes(self: Own, labels: Sequence[Label], into: Label) -> Own:
+        """Make one class of several; `into` is a new label or one of theirs."""
+        names, union = [self._name(label) for label in labels], self._name(into)
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.merge_classes(
+                state, names, union, per_class=self.holdout_per_class, tolerance=self.tolerance
+            )
+        return self
+
+    def remove_class(self: Own, label: Label) -> Own:
+        """Forget a class: exemplars, held-out texts, classifier row and statistics."""
+        name = self._name(label)
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.remove_class(state, name, tolerance=self.tolerance)
+        return self
+
+    def absorb(self: Own, other: "ContinualClassifier") -> Own:
+        """Also know what another classifier learned, exactly; for the frozen learners (`instant`, ...)."""
+        theirs = other.fitted_state()
+        with self._updating(refused_by=RepclError) as state:
+            self.last_update_ = updates.absorb(
+                state, theirs, per_class=self.holdout_per_class, tolerance=self.tolerance
+            )
+        return self
+
+    # ---- saving, loading, pickling --------------------------------------------------------------
+
+    def save(self, path: str | Path, *, wait: float = WAIT) -> int:
+        """Write a new revision into a model folder, made if it does not exist, and use it from now on.
+
+        Args:
+            path: of the folder.
+            wait: seconds to wait for another process that is writing there.
+
+        Returns:
+            The revision's number.
+        """
+        self.fitted_state()
+        folder = ModelFolder(path)
+        with folder.lock("saving", wait=wait):
+            return self.commit(folder).number
+
+    def commit(self, folder: ModelFolder, *, make_current: bool = True) -> Revision:
+        """Write a new revision into a folder whose lock is held."""
+        path = folder.path.resolve()
+        parent = self._home[1] if self._home is not None and self._home[0] == path else None
+        if parent is not None and folder.exists and folder.current() != parent:
+            raise RepclError(
+                f"{folder.path} is at revision {folder.current()}, this classifier comes from revision "
+                f"{parent}: load it again and repeat the change, or save to another folder."
+            )
+        state = self.fitted_state()
+        write = partial(pack, state, self._parameters())
+        revision = folder.commit(write, state.updates, parent=parent, make_current=make_current)
+        state.updates.clear()
+        self._home = (path, revision.number)
+        return revision
+
+    @classmethod
+    def load(
+        cls: type[Own],
+        path: str | Path,
+        *,
+        revision: int | None = None,
+        device: torch.device | str | None = None,
+    ) -> Own:
+        """A classifier from a model folder; it learns and predicts as if it had never been saved.
+
+        Args:
+            path: of the folder.
+            revision: the one in use if not given.
+            device: the best one present if not given.
+        """
+        folder = ModelFolder(path)
+        record, state = folder.open(partial(unpack, device=device), revision)
+        known = cls._get_param_names()
+        try:
+            loaded = cls(**{key: value for key, value in record.contents.parameters.items() if key in known})
+        except TypeError as error:
+            raise DamagedModel(f"{path}: the parameters cannot be used ({error}).") from error
+        if device is not None:
+            loaded.set_params(device=str(device))  # `fit` stays there
+        loaded._state = state
+        loaded._home = (folder.path.resolve(), record.number)
+        if record.updates:
+            loaded.last_update_ = record.updates[-1]
+        return loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        values = dict(super().__getstate__())
+        state = values.pop("_state", None)
+        if state is not None:
+            blobs = BlobsInMemory()
+            contents = pack(state, {}, blobs)
+            values["_packed"] = (contents.model_dump(), blobs.kept, list(state.updates))
+        return values
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        packed = values.pop("_packed", None)
+        super().__setstate__(values)
+        if packed is not None:
+            contents, kept, made = packed
+            blobs = BlobsInMemory()
+            blobs.kept.update(kept)
+            self._state = unpack(Contents.model_validate(contents), blobs, device=self.device)
+            self._state.updates = made
+
+    # ---- what was learned -----------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> Any:
+        """The labels, sorted, as an array of the type they were given in."""
+        if self._state is None:
+            raise AttributeError("classes_ is there after fit or partial_fit")
+        return as_classes(self._state.names, self._state.label_type)
+
+    @property
+    def method_(self) -> Method:
+        """The method with its encoder and memory."""
+        if self._state is None:
+            raise AttributeError("method_ is there after fit or partial_fit")
+        return self._state.method
+
+    def fitted_state(self) -> ClassifierState:
+        """What was learned; an error where nothing was, or where learning was interrupted."""
+        if self._state is None:
+            raise NotFittedError(
+                "This ContinualClassifier has learned nothing yet: call fit or partial_fit, or load a model."
+            )
+        if self._is_interrupted:
+            raise RepclError(
+                "This classifier was interrupted while it learned, and is neither old nor new: "
+                "load its last revision again, or fit it again."
+            )
+        return self._state
+
+    def label_of(self, typed: str) -> Label:
+        """A label in the type that labels were given in, from what a user typed."""
+        is_number = self.fitted_state().label_type == "number" and typed.lstrip("-").isdecimal()
+        return int(typed) if is_number else typed
+
     # ---- inside ---------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._state is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -154,7 +334,7 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         return tags
 
-    def _new_knowledge(self, kind: InputKind, labels_are: LabelType) -> Knowledge:
+    def _new_state(self, kind: InputKind, labels_are: LabelType) -> ClassifierState:
         settings = method_settings(
             self.method,
             kind,
@@ -163,7 +343,7 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
             memory_per_class=self.memory_per_class,
             memory_total=self.memory_total,
         )
-        return new_knowledge(
+        return new_state(
             self.method,
             kind,
             labels_are,
@@ -173,12 +353,46 @@ class ContinualClassifier(ClassifierMixin, ClassLife):  # type: ignore[misc]
             device=self.device,
         )
 
-    def _teach(self, examples: Sequence[Example], observer: Observer | None = None) -> None:
-        with self._changing() as knowledge:
-            knowledge.method.observer = observer or Observer()
-            update = learn(knowledge, examples, holdout=self.holdout_per_class, tolerance=self.tolerance)
-            knowledge.method.observer = Observer()
-        self._remember(update)
+    @contextmanager
+    def _updating(self, *, refused_by: type[Exception] | tuple[()] = ()) -> Iterator[ClassifierState]:
+        """Change the state and leave in `last_update_` what that did; a state left half changed is not used.
+
+        Args:
+            refused_by: errors that come before anything is changed.
+        """
+        state = self.fitted_state()
+        self._is_interrupted = True
+        try:
+            yield state
+        except refused_by:
+            self._is_interrupted = False
+            raise
+        except BaseException:
+            if state.updates_made == 0:
+                self._state, self._is_interrupted = None, False
+            raise
+        self._is_interrupted = False
+        update = self.last_update_
+        state.record(update)
+        if update.is_refused:
+            warnings.warn(
+                f"This update harms old classes: {'; '.join(update.reasons)}.",
+                ForgettingWarning,
+                stacklevel=4,
+            )
+
+    def _name(self, label: Label) -> str:
+        """The name under which the method knows a label."""
+        (checked,) = as_labels([label], 1)
+        label_type([checked], self.fitted_state().label_type)
+        return str(checked)
+
+    def _parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor as JSON can hold them; the device is this machine's business."""
+        values: dict[str, Any] = self.get_params(deep=False)
+        del values["device"]
+        plain: dict[str, Any] = json.loads(json.dumps(values, default=_plain))
+        return plain
 
 
 def _read(X: Any, y: Any) -> tuple[list[Example], list[Label]]:
@@ -188,3 +402,10 @@ def _read(X: Any, y: Any) -> tuple[list[Example], list[Label]]:
     if not examples:
         raise InvalidInput("Expected at least one text to learn from, found none.")
     return examples, labels
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know: NumPy's numbers, settings that are no plain dictionary, paths."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return dict(value) if isinstance(value, Mapping) else str(value)

@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from repcl.classifier.store.records import LabelType
 from repcl.data import Example, InputKind
 from repcl.data.files import input_kind
 from repcl.data.rows import shortened
 from repcl.errors import InvalidData
 
 Label = str | int
-LabelType = Literal["text", "number"]
 
 
 class InvalidInput(InvalidData, ValueError):
@@ -30,7 +30,7 @@ def as_examples(texts: Any) -> list[Example]:
         raise InvalidInput(
             f"Expected one text per row, found an array of shape {tuple(texts.shape)}: give one column."
         )
-    return [_as_example(value, place) for place, value in enumerate(_items(texts, "texts"))]
+    return [_as_example(value, index) for index, value in enumerate(_items(texts, "texts"))]
 
 
 def as_labels(labels: Any, count: int) -> list[Label]:
@@ -43,7 +43,7 @@ def as_labels(labels: Any, count: int) -> list[Label]:
         labels = np.ravel(labels)
     if isinstance(labels, str | bytes) or getattr(labels, "ndim", 1) != 1:
         raise InvalidInput(f"Expected one label per text, found {shortened(labels)}: give a flat list.")
-    found = [_as_label(value, place) for place, value in enumerate(_items(labels, "labels"))]
+    found = [_as_label(value, index) for index, value in enumerate(_items(labels, "labels"))]
     if len(found) != count:
         raise InvalidInput(
             f"Expected as many labels as texts, found {len(found)} labels for {count} texts: pair them up."
@@ -58,7 +58,7 @@ def label_type(labels: Iterable[Label], known: LabelType | None = None) -> Label
         found: LabelType = "text" if isinstance(label, str) else "number"
         if wanted is not None and found != wanted:
             raise InvalidInput(
-                f"Expected every label to be {_TYPE_WORDS[wanted]}, found {label!r}: convert the labels."
+                f"Expected every label to be {_TYPE_NAMES[wanted]}, found {label!r}: convert the labels."
             )
         wanted = found
     return wanted or "text"
@@ -74,10 +74,10 @@ def as_classes(names: Iterable[str], kind: LabelType) -> Any:
 def labeled(examples: Sequence[Example], labels: Sequence[Label]) -> list[Example]:
     """The examples with these labels, in an order that does not depend on the order given."""
     found = [replace(example, label=str(label)) for example, label in zip(examples, labels, strict=True)]
-    for place, example in enumerate(found):
+    for index, example in enumerate(found):
         if not example.text.strip():
             raise InvalidInput(
-                f"Expected texts, found an empty one ({example.text!r}) at position {place}: leave it out."
+                f"Expected texts, found an empty one ({example.text!r}) at position {index}: leave it out."
             )
     return sorted(found, key=lambda example: (example.label, example.text, repr(example)))
 
@@ -96,7 +96,7 @@ def common_kind(examples: Sequence[Example], known: InputKind | None = None) -> 
     return wanted or "sentence"
 
 
-_TYPE_WORDS = {"text": "text (str)", "number": "a whole number (int)"}
+_TYPE_NAMES = {"text": "text (str)", "number": "a whole number (int)"}
 
 
 def _items(values: Any, what: str) -> list[Any]:
@@ -106,37 +106,37 @@ def _items(values: Any, what: str) -> list[Any]:
         raise InvalidInput(f"Expected a sequence of {what}, found {shortened(values)}.") from error
 
 
-def _as_example(value: Any, place: int) -> Example:
+def _as_example(value: Any, index: int) -> Example:
     example = value if isinstance(value, Example) else None
     text = value.text if example else value
     if not isinstance(text, str):
         raise InvalidInput(
-            f"Expected a text (str) or an Example at position {place}, found {shortened(value)} "
+            f"Expected a text (str) or an Example at position {index}, found {shortened(value)} "
             f"({type(value).__name__}): convert it, or leave it out."
         )
     if not text.isascii():
-        _check_unicode(text, place)
+        _check_unicode(text, index)
     return example or Example(str(text), "")
 
 
-def _check_unicode(text: str, place: int) -> None:
+def _check_unicode(text: str, index: int) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput(
-            f"Expected valid Unicode at position {place}, found {shortened(text)}: "
+            f"Expected valid Unicode at position {index}, found {shortened(text)}: "
             "remove the half of a surrogate pair."
         ) from error
 
 
-def _as_label(value: Any, place: int) -> Label:
+def _as_label(value: Any, index: int) -> Label:
     if isinstance(value, str) and value.strip() and "\0" not in value:
-        _check_unicode(value, place)
+        _check_unicode(value, index)
         return str(value)
     if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and abs(int(value)) < 2**63:
         return int(value)
     what = "a continuous value" if isinstance(value, float) else type(value).__name__
     raise InvalidInput(
-        f"Expected a label (str that is not empty, or int of 64 bits) at position {place}, found {value!r} "
+        f"Expected a label (str that is not empty, or int of 64 bits) at position {index}, found {value!r} "
         f"({what}): give every text a label."
     )

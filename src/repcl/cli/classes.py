@@ -1,55 +1,57 @@
 """`repcl classes`: list a model's classes, rename, merge and remove them; each change is a revision."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from repcl.classifier import ContinualClassifier, ModelFolder
-from repcl.classifier.lifecycle import holders
-from repcl.classifier.records import Revision
 from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Json, Model, Wait, print_changes
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
 from repcl.errors import UnknownName
 
+if TYPE_CHECKING:
+    from repcl.classifier import ContinualClassifier
+    from repcl.classifier.store.files import Blobs
+    from repcl.classifier.store.records import Contents, Revision
 
-class ListUnlessTold(TyperGroup):
+
+class ListByDefault(TyperGroup):
     """`repcl classes MODEL` is short for `repcl classes list MODEL`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put in the word `list` where no command is named."""
+        """Insert `list` where no command is named."""
         if args and args[0] not in self.commands and args[0] != "--help":
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
 classes_app = typer.Typer(
-    cls=ListUnlessTold, help="List, rename, merge and remove a model's classes.", no_args_is_help=True
+    cls=ListByDefault, help="List, rename, merge and remove a model's classes.", no_args_is_help=True
 )
 
 
 @classes_app.command("list")
 def list_classes(model: Model, as_json: Json = False) -> None:
     """Show a model's classes with the texts that are kept of each."""
-    folder = ModelFolder(model)
-    revision, knowledge = folder.open(device="cpu")
-    exemplars = knowledge.method.memory.counts()
-    held = [example.label for example in knowledge.held_back]
+    from repcl.classifier.store.folder import ModelFolder
+
+    revision, (exemplars, held_out) = ModelFolder(model).open(_texts_per_class)
     rows = [
-        {"class": name, "exemplars": exemplars.get(name, 0), "held_back": held.count(name)}
-        for name in sorted(knowledge.names)
+        {"class": name, "exemplars": exemplars[name], "held_out": held_out[name]}
+        for name in sorted(revision.contents.names)
     ]
     if as_json:
         print(json.dumps({"revision": revision.number, "classes": rows}, ensure_ascii=False))
         return
     cells = [[str(value) for value in row.values()] for row in rows]
     title = f"{counted(len(rows), 'class')} at revision {revision.number}"
-    print_table(make_console(), title, ["class", "exemplars", "held back"], cells)
+    print_table(make_console(), title, ["class", "exemplars", "held out"], cells)
 
 
 @classes_app.command("rename")
@@ -62,7 +64,7 @@ def rename(
 ) -> None:
     """Give a class another name."""
 
-    def change(classifier: ContinualClassifier) -> None:
+    def change(classifier: "ContinualClassifier") -> None:
         classifier.rename_class(classifier.label_of(old), classifier.label_of(new))
 
     revision, classifier = _changed(model, "renaming a class", change, wait)
@@ -79,7 +81,7 @@ def merge(
 ) -> None:
     """Make one class of several."""
 
-    def change(classifier: ContinualClassifier) -> None:
+    def change(classifier: "ContinualClassifier") -> None:
         classifier.merge_classes([classifier.label_of(name) for name in names], classifier.label_of(into))
 
     revision, classifier = _changed(model, "merging classes", change, wait)
@@ -95,26 +97,42 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Forget a class: its texts, its row in the classifier, its statistics."""
+    from repcl.classifier import ContinualClassifier, ModelFolder
+
     folder = ModelFolder(model)
     with folder.lock("removing a class", wait=wait, tell=_tell):
         classifier = ContinualClassifier.load(model, device="cpu")
-        origins = classifier.known().origins.get(name, ())
+        origins = classifier.fitted_state().origins.get(name, ())
         if origins:
             with notes_to(sentence_console(stderr=True)):
                 classifier.remove_class(classifier.label_of(name))
             classifier.commit(folder)
-        holding = sorted({*holders(folder.history(), name, origins), *folder.unreadable()})
+        holding = folder.holding(name, origins)
         if not origins and not (purge and holding):
-            raise UnknownName("class", name, sorted(classifier.known().names))
+            raise UnknownName("class", name, sorted(classifier.fitted_state().names))
         if purge:
             folder.purge(holding)
         revision = folder.revision(folder.current())
     _report(model, revision, classifier, as_json, **{"purged" if purge else "still_held_by": holding})
 
 
+def _texts_per_class(contents: "Contents", blobs: "Blobs") -> tuple[Counter[str], Counter[str]]:
+    """How many exemplars and how many held-out texts there are of each class."""
+    from repcl.classifier.store.files import get_examples
+
+    kept, held_out = (
+        Counter(example.label for example in get_examples(record, blobs, contents.names))
+        for record in (contents.memory, contents.held_out)
+    )
+    return kept, held_out
+
+
 def _changed(
-    model: Path, purpose: str, change: Callable[[ContinualClassifier], None], wait: float
-) -> tuple[Revision, ContinualClassifier]:
+    model: Path, purpose: str, change: Callable[["ContinualClassifier"], None], wait: float
+) -> "tuple[Revision, ContinualClassifier]":
+    """Change a model's classes while its folder is locked."""
+    from repcl.classifier import ContinualClassifier, ModelFolder
+
     folder = ModelFolder(model)
     folder.current()
     with folder.lock(purpose, wait=wait, tell=_tell), notes_to(sentence_console(stderr=True)):
@@ -129,8 +147,8 @@ def _tell(text: str) -> None:
 
 def _report(
     model: Path,
-    revision: Revision,
-    classifier: ContinualClassifier,
+    revision: "Revision",
+    classifier: "ContinualClassifier",
     as_json: bool,
     *,
     purged: list[int] | None = None,

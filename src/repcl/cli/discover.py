@@ -3,12 +3,10 @@
 import csv
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from repcl.classifier import ContinualClassifier
-from repcl.classifier.discovery import Discovery, discover
 from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Device, Json, Model, TextColumn
 from repcl.cli.predict import text_examples
@@ -16,11 +14,14 @@ from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
 from repcl.errors import InvalidData
 
+if TYPE_CHECKING:
+    from repcl.classifier.discovery import Discovery
+
 
 def discover_command(
     model: Model,
     data: Annotated[Path | None, typer.Argument(help="A data file or .txt; else the standard input.")] = None,
-    out: Annotated[Path, typer.Option(help="Where to write texts and groups.")] = Path("groups.csv"),
+    output: Annotated[Path, typer.Option(help="CSV file for texts and groups.")] = Path("groups.csv"),
     groups: Annotated[int | None, typer.Option(min=1, help="How many; suggested if not given.")] = None,
     threshold: Annotated[
         str, typer.Option(help="Confidence below which a text is unknown: auto, or 0 to 1.")
@@ -31,6 +32,9 @@ def discover_command(
     as_json: Json = False,
 ) -> None:
     """Group the texts that a model does not know and write them to a CSV file to be labeled."""
+    from repcl.classifier import ContinualClassifier
+    from repcl.classifier.discovery import discover
+
     classifier = ContinualClassifier.load(model, device=device)
     texts = list(text_examples(None, data, text_column))
     if not texts:
@@ -38,27 +42,29 @@ def discover_command(
     with notes_to(sentence_console(stderr=True)):
         found = discover(classifier, texts, threshold=threshold, groups=groups)
     if found.groups:
-        _write(found, out)
-    _report_json(found, out) if as_json else _report(found, out, model, examples)
+        _write(found, output)
+    _report_json(found, output) if as_json else _report(found, output, model, examples)
 
 
-def _write(found: Discovery, out: Path) -> None:
+def _write(found: "Discovery", output: Path) -> None:
     try:
-        with out.open("w", encoding="utf-8", newline="") as file:
+        with output.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(["text", "label"])
             rows.writerows([text, group.name] for group in found.groups for text in group.texts)
     except OSError as error:
-        raise InvalidData(f"{out} cannot be written ({error.strerror}): give another --out.") from error
+        raise InvalidData(f"{output} cannot be written ({error.strerror}): give another --output.") from error
 
 
-def _report_json(found: Discovery, out: Path) -> None:
+def _report_json(found: "Discovery", output: Path) -> None:
     groups = [{"name": group.name, "texts": list(group.texts)} for group in found.groups]
     result = {"asked": found.asked, "unknown": found.unknown, "separation": found.separation}
-    print(json.dumps(result | {"groups": groups, "out": str(out) if groups else None}, ensure_ascii=False))
+    print(
+        json.dumps(result | {"groups": groups, "output": str(output) if groups else None}, ensure_ascii=False)
+    )
 
 
-def _report(found: Discovery, out: Path, model: Path, examples: int) -> None:
+def _report(found: "Discovery", output: Path, model: Path, examples: int) -> None:
     console = make_console()
     console.print(f"{found.unknown} of {found.asked} texts are unknown to {model}.", highlight=False)
     if not found.groups:
@@ -68,8 +74,8 @@ def _report(found: Discovery, out: Path, model: Path, examples: int) -> None:
     if found.separation is not None:
         console.print(f"Separation {found.separation:.2f} (1: far apart, 0: they touch).", highlight=False)
     console.print(
-        f"Written to {out}: replace group names by labels, drop what does not belong, then\n"
-        f"  repcl learn {model} {out}",
+        f"Written to {output}: replace group names by labels, drop what does not belong, then\n"
+        f"  repcl learn {model} {output}",
         highlight=False,
         soft_wrap=True,
     )

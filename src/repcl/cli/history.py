@@ -1,39 +1,43 @@
 """`repcl history` and `repcl rollback`: the revisions of a model folder."""
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from repcl.classifier import ModelFolder, Update
-from repcl.classifier.records import Revision
 from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Json, Model, Wait
 from repcl.cli.tables import counted, print_table
 
+if TYPE_CHECKING:
+    from repcl.classifier import Update
+    from repcl.classifier.store.records import Revision
+
+NAMES_SHOWN = 4
+
 
 def history(
     model: Model,
-    keep: Annotated[
-        int | None, typer.Option(min=1, help="Delete all but the newest N revisions and the one in use.")
+    keep_last: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Delete all but the newest N revisions and the one in use."),
     ] = None,
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Show when a model learned what, and how old classes fared."""
+    """Show when a model learned what, and what that did to old classes."""
+    from repcl.classifier.store.folder import ModelFolder
+
     folder = ModelFolder(model)
     current = folder.current()
-    if keep is not None:
+    if keep_last is not None:
         with folder.lock("purging", wait=wait):
             current = folder.current()
-            folder.purge([number for number in folder.numbers()[:-keep] if number != current])
+            folder.purge([number for number in folder.numbers()[:-keep_last] if number != current])
     revisions = folder.history()
     if as_json:
-        print(
-            json.dumps(
-                {"current": current, "revisions": [_plain(one) for one in revisions]}, ensure_ascii=False
-            )
-        )
+        found = {"current": current, "revisions": [_plain(one) for one in revisions]}
+        print(json.dumps(found, ensure_ascii=False))
         return
     rows = [_cells(revision, current) for revision in revisions]
     columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
@@ -49,6 +53,8 @@ def rollback(
     as_json: Json = False,
 ) -> None:
     """Use another revision, older or newer; none is deleted."""
+    from repcl.classifier.store.folder import ModelFolder
+
     folder = ModelFolder(model)
     folder.revision(revision)
     with folder.lock("rolling back", wait=wait):
@@ -61,44 +67,41 @@ def rollback(
     )
 
 
-def _plain(revision: Revision) -> dict[str, Any]:
+def _plain(revision: "Revision") -> dict[str, Any]:
     """A revision for programs: everything but the list of files."""
     found = revision.model_dump(mode="json", exclude={"contents"})
     held = revision.contents
     return found | {
         "classes": [record.name for record in held.classes],
         "exemplars": held.memory.count,
-        "held_back": held.held_back.count,
+        "held_out": held.held_out.count,
         "is_refused": revision.is_refused,
     }
 
 
-def _cells(revision: Revision, current: int) -> list[str]:
+def _cells(revision: "Revision", current: int) -> list[str]:
     updates = revision.updates
-    last = updates[-1] if updates else Update(action="learn", when=revision.when)
+    last = updates[-1] if updates else None
     number = f"{revision.number}{'*' * (revision.number == current)}"
-    what = "; ".join(_words(update) for update in updates) or "saved"
+    what = "; ".join(_described(update) for update in updates) or "saved"
     if revision.is_refused:
         what += " (harms old classes)"
+    shares = (last.accuracy_before, last.accuracy_after, last.accuracy) if last else (None, None, None)
     return [
         number,
         revision.when.replace("T", " ").rstrip("Z"),
         what,
         str(sum(update.examples for update in updates)),
         str(len(revision.contents.classes)),
-        *(_percent(value) for value in (last.accuracy_before, last.accuracy_after, last.accuracy)),
+        *("–" if share is None else f"{share:.1%}" for share in shares),
     ]
 
 
-def _words(update: Update) -> str:
+def _described(update: "Update") -> str:
     if update.action == "remove":
         return "removed a class"
     if update.action in ("rename", "merge"):
         return f"{update.action}d to {', '.join(update.new_classes)}"
     names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)]
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f"{'absorbed' if update.action == 'absorb' else 'learned'} {', '.join(names[:4])}{more}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"{'absorbed' if update.action == 'absorb' else 'learned'} {', '.join(names[:NAMES_SHOWN])}{more}"

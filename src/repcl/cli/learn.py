@@ -4,25 +4,24 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from repcl.classifier import ContinualClassifier, ModelFolder, Update
-from repcl.classifier.records import Revision
 from repcl.cli.console import make_console, sentence_console
-from repcl.cli.stages import StageBar, notes_to
+from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted, print_table
-from repcl.data import Example
-from repcl.data.files import read_examples
-from repcl.data.rows import shortened
 from repcl.errors import InvalidSetting
-from repcl.methods.build import method_class
-from repcl.presets import parse_overrides
+
+if TYPE_CHECKING:
+    from repcl.classifier import ContinualClassifier, ModelFolder, Update
+    from repcl.classifier.store.records import Revision
+    from repcl.data import Example
 
 REFUSED = 3
 NAMES_SHOWN = 8
+CHANGEABLE = ("holdout_per_class", "tolerance")
 
 Model = Annotated[Path, typer.Argument(help="The model folder.")]
 Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait while another process changes the model.")]
@@ -47,13 +46,14 @@ def learn(
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of a new model's method."),
     ] = None,
     memory_per_class: Annotated[int | None, typer.Option(min=0, help="Exemplars kept of each class.")] = None,
-    memory_total: Annotated[int | None, typer.Option(min=1, help="Exemplars kept in all.")] = None,
+    memory_total: Annotated[int | None, typer.Option(min=1, help="Exemplars kept in total.")] = None,
     holdout_per_class: Annotated[
-        int | None, typer.Option(min=0, help="Texts of each class put aside to measure updates; default 5.")
+        int | None, typer.Option(min=0, help="Texts of each class held out to measure updates; default 5.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of a new model; any whole number.")] = None,
     tolerance: Annotated[
-        float | None, typer.Option(min=0, help="Points that old classes may lose; default 2.")
+        float | None,
+        typer.Option(min=0, max=1, help="Drop of accuracy that old classes may have, a share; default 0.02."),
     ] = None,
     accept: Annotated[bool, typer.Option(help="Use the update even if it harms old classes.")] = False,
     text_column: TextColumn = "text",
@@ -63,6 +63,9 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Teach a model folder the classes in DATA; exit code 3 if that would harm old classes."""
+    from repcl.classifier import ModelFolder
+    from repcl.data.files import read_examples
+
     examples = read_examples(data, text_column=text_column, label_column=label_column)
     wishes: dict[str, Any] = {
         "method": method,
@@ -72,17 +75,25 @@ def learn(
         "memory_total": memory_total,
         "holdout_per_class": holdout_per_class,
         "seed": seed,
-        "tolerance": tolerance / 100 if tolerance is not None else None,
+        "tolerance": tolerance,
     }
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
-        name = method or (folder.revision(folder.current()).contents.method if folder.exists else "repcl")
-        method_class(name)
-        wishes["settings"] = parse_overrides(set_, [name])[name]
+        wishes["settings"] = _settings(folder, method, set_)
     given = {key: value for key, value in wishes.items() if value is not None}
+    from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
+
     with folder.lock(f"learning {data.name}", wait=wait, tell=errors.print):
-        classifier = _classifier(folder, given, device)
-        _teach(classifier, examples, errors)
+        labels: list[Any] = [example.label for example in examples]
+        if folder.exists:
+            classifier = ContinualClassifier.load(model, device=device)
+            _set_parameters(classifier, given, model)
+            labels = [classifier.label_of(label) for label in labels]
+        else:
+            classifier = ContinualClassifier(**given, device=device)
+        _note_conflicts(examples, errors)
+        with notes_to(errors), stage_bars(errors) as bars:
+            classifier.partial_fit(examples, labels, observer=bars)
         update = classifier.last_update_
         revision = classifier.commit(folder, make_current=accept or not update.is_refused)
         is_used = folder.current() == revision.number
@@ -92,33 +103,32 @@ def learn(
         raise typer.Exit(REFUSED)
 
 
-def _classifier(folder: ModelFolder, given: dict[str, Any], device: str | None) -> ContinualClassifier:
-    """The folder's classifier, or a new one with the wishes given."""
-    if not folder.exists:
-        return ContinualClassifier(**given, device=device)
-    classifier = ContinualClassifier.load(folder.path, device=device)
-    changeable = {key: given.pop(key) for key in ("holdout_per_class", "tolerance") if key in given}
+def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> dict[str, Any]:
+    """Settings as typed, for the method that is wanted or that the folder has."""
+    from repcl.methods.build import method_class
+    from repcl.presets import parse_overrides
+
+    name = method or (folder.revision(folder.current()).contents.method if folder.exists else "repcl")
+    method_class(name)
+    return parse_overrides(pairs, [name])[name]
+
+
+def _set_parameters(classifier: "ContinualClassifier", given: dict[str, Any], model: Path) -> None:
+    """Change what may be changed about a classifier; refuse what was decided when its folder was made."""
     for key, value in given.items():
-        if getattr(classifier, key) != value:
+        if key in CHANGEABLE:
+            classifier.set_params(**{key: value})
+        elif getattr(classifier, key) != value:
             raise InvalidSetting(
-                f"{folder.path} was made with {key} = {getattr(classifier, key)!r}, found {value!r}: leave "
+                f"{model} was made with {key} = {getattr(classifier, key)!r}, found {value!r}: leave "
                 f"out --{key.replace('_', '-').replace('settings', 'set')}, or teach a new folder."
             )
-    classifier.set_params(**changeable)
-    return classifier
 
 
-def _teach(classifier: ContinualClassifier, examples: list[Example], errors: Console) -> None:
-    labels: list[Any] = [example.label for example in examples]
-    if classifier.__sklearn_is_fitted__():
-        labels = [classifier.label_of(label) for label in labels]
-    _note_conflicts(examples, errors)
-    with notes_to(errors), StageBar(errors) as bar:
-        classifier.partial_fit(examples, labels, observer=bar)
+def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
+    """Note texts that have two labels: both are learned, though only one can be the answer."""
+    from repcl.data.rows import shortened
 
-
-def _note_conflicts(examples: list[Example], errors: Console) -> None:
-    """Say it when a text has two labels: both are learned, though only one can be the answer."""
     labels: dict[Example, list[str]] = {}
     for example in dict.fromkeys(examples):
         labels.setdefault(replace(example, label=""), []).append(example.label)
@@ -131,12 +141,12 @@ def _note_conflicts(examples: list[Example], errors: Console) -> None:
         )
 
 
-def use_command(model: Path, number: int) -> str:
+def _use_command(model: Path, number: int) -> str:
     """What to type to use a revision."""
     return shlex.join(["repcl", "rollback", str(model), str(number)])
 
 
-def _report_json(model: Path, revision: Revision, update: Update, is_used: bool) -> None:
+def _report_json(model: Path, revision: "Revision", update: "Update", is_used: bool) -> None:
     found = {
         "model": str(model),
         "revision": revision.number,
@@ -146,19 +156,19 @@ def _report_json(model: Path, revision: Revision, update: Update, is_used: bool)
         "update": update.model_dump(mode="json"),
     }
     if not is_used:
-        found["accept_with"] = use_command(model, revision.number)
+        found["accept_with"] = _use_command(model, revision.number)
     print(json.dumps(found, ensure_ascii=False))
 
 
-def _report(model: Path, revision: Revision, update: Update, is_used: bool) -> None:
+def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) -> None:
     console = make_console()
     say = sentence_console().print
     learned = [
-        f"{counted(len(names), f'{word} class')} ({_shortened(names)})"
-        for names, word in ((update.new_classes, "new"), (update.more_of, "known"))
+        f"{counted(len(names), f'{kind} class')} ({_shortened(names)})"
+        for names, kind in ((update.new_classes, "new"), (update.more_of, "known"))
         if names
     ]
-    say(f"Learned {' and '.join(learned)} from {update.examples} texts; {update.held_back} more held back.")
+    say(f"Learned {' and '.join(learned)} from {update.examples} texts; {update.held_out} more held out.")
     print_changes(console, update)
     if is_used:
         classes = counted(len(revision.contents.classes), "class")
@@ -166,25 +176,24 @@ def _report(model: Path, revision: Revision, update: Update, is_used: bool) -> N
         return
     say(f"Not used: {'; '.join(update.reasons)}.")
     say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use. To use the new one:")
-    say(f"  {use_command(model, revision.number)}")
+    say(f"  {_use_command(model, revision.number)}")
 
 
-def print_changes(console: Console, update: Update) -> None:
-    """What an update did to held-back texts of old classes."""
+def print_changes(console: Console, update: "Update") -> None:
+    """What an update did to held-out texts of old classes."""
     if update.accuracy_before is not None and update.accuracy_after is not None:
         console.print(
-            f"Held-back texts of old classes: {update.accuracy_before:.1%} right before, "
+            f"Held-out texts of old classes: {update.accuracy_before:.1%} right before, "
             f"{update.accuracy_after:.1%} after ({update.compared} texts, p = {update.p_value:.2g}).",
             highlight=False,
         )
-    if update.fallen:
+    if update.regressed:
         rows = [
-            [change.name, str(change.texts), str(change.right_before), str(change.right_after)]
-            for change in update.fallen
+            [change.name, str(change.texts), str(change.correct_before), str(change.correct_after)]
+            for change in update.regressed
         ]
-        print_table(
-            console, "Old classes that fell", ["class", "held back", "right before", "right after"], rows
-        )
+        columns = ["class", "held out", "right before", "right after"]
+        print_table(console, "Regressed classes", columns, rows)
 
 
 def _shortened(names: tuple[str, ...]) -> str:

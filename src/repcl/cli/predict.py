@@ -1,24 +1,25 @@
 """`repcl predict` and `repcl evaluate`: ask a model, and compare its answers with a data file."""
 
 import json
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from repcl.classifier import ContinualClassifier
 from repcl.cli.console import make_console, sentence_console
 from repcl.cli.learn import Device, Json, LabelColumn, Model, TextColumn
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import print_table
-from repcl.data import Example
-from repcl.data.files import iterate_examples, read_examples
 from repcl.errors import InvalidData
+
+if TYPE_CHECKING:
+    from repcl.classifier.calibration import UnknownRule
+    from repcl.data import Example
 
 CHUNK = 1000
 UNKNOWN = "unknown"
@@ -26,7 +27,7 @@ UNKNOWN = "unknown"
 Revision = Annotated[int | None, typer.Option(help="Another revision than the one in use.")]
 File = Annotated[
     Path | None,
-    typer.Option(help="A data file, or a .txt file with one text a line; - for the standard input."),
+    typer.Option(help="A data file, or a .txt file with one text per line; - for the standard input."),
 ]
 
 
@@ -44,29 +45,31 @@ def predict(
     text_column: TextColumn = "text",
     revision: Revision = None,
     device: Device = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
 ) -> None:
     """Name the most likely class of each text."""
+    from repcl.classifier import ContinualClassifier
+
     classifier = ContinualClassifier.load(model, revision=revision, device=device)
-    least = classifier.known().calibration.least_confidence(threshold) if unknown else 0.0
+    rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
     texts = iter(text_examples(text, file, text_column))
     show = _show_json if as_json else _show
     while chunk := list(islice(texts, CHUNK)):
         with notes_to(sentence_console(stderr=True)):
             probabilities = classifier.predict_proba(chunk)
-        show(chunk, answers(classifier.classes_, probabilities, top, least))
+        show(chunk, answers(classifier.classes_, probabilities, top, rule))
 
 
-def answers(classes: Any, probabilities: Any, top: int, least: float) -> list[dict[str, Any]]:
+def answers(classes: Any, probabilities: Any, top: int, rule: "UnknownRule | None") -> list[dict[str, Any]]:
     """For each text its label, confidence and the best classes, as JSON has them."""
+    is_unknown = rule.applies(probabilities) if rule else [False] * len(probabilities)
     found = []
-    for row in probabilities:
-        best = np.argsort(-row, kind="stable")[:top]
-        is_unknown = bool(row.max() < least)
-        ranked = [{"label": classes[place].item(), "probability": float(row[place])} for place in best]
-        label = UNKNOWN if is_unknown else classes[int(row.argmax())].item()
+    for row, has_no_class in zip(probabilities, is_unknown, strict=True):
+        best = (-row).argsort(kind="stable")[:top]
+        ranked = [{"label": classes[index].item(), "probability": float(row[index])} for index in best]
+        label = UNKNOWN if has_no_class else ranked[0]["label"]
         found.append(
-            {"label": label, "confidence": float(row.max()), "is_unknown": is_unknown, "top": ranked}
+            {"label": label, "confidence": float(row.max()), "is_unknown": bool(has_no_class), "top": ranked}
         )
     return found
 
@@ -81,6 +84,9 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare a model's answers with the labels in DATA."""
+    from repcl.classifier import ContinualClassifier
+    from repcl.data.files import read_examples
+
     examples = read_examples(data, text_column=text_column, label_column=label_column)
     classifier = ContinualClassifier.load(model, revision=revision, device=device)
     known = {str(label) for label in classifier.classes_}
@@ -97,15 +103,18 @@ def evaluate(
     _show_scores_json(result) if as_json else _show_scores(result)
 
 
-def text_examples(texts: Sequence[str] | None, file: Path | None, column: str) -> Iterator[Example]:
+def text_examples(texts: Sequence[str] | None, file: Path | None, column: str) -> "Iterator[Example]":
     """Texts as typed, from a file, or from the standard input."""
+    from repcl.data import Example
+    from repcl.data.files import iterate_examples
+
     if texts and file is not None:
         raise InvalidData("Expected texts or --file, found both: leave one out.")
     if texts:
         yield from (Example(text, "") for text in texts)
     elif file is None or str(file) == "-":
         if sys.stdin.isatty():
-            print("Texts, one a line; end with Ctrl-D.", file=sys.stderr)
+            print("Texts, one per line; end with Ctrl-D.", file=sys.stderr)
         yield from _lines(sys.stdin, "the standard input")
     elif file.suffix == ".txt":
         if not file.is_file():
@@ -117,7 +126,9 @@ def text_examples(texts: Sequence[str] | None, file: Path | None, column: str) -
         yield from iterate_examples(file, text_column=column, label_column=column)
 
 
-def _lines(lines: Iterable[str], where: str) -> Iterator[Example]:
+def _lines(lines: Iterable[str], where: str) -> "Iterator[Example]":
+    from repcl.data import Example
+
     try:
         for line in lines:
             if line.strip():
@@ -126,13 +137,13 @@ def _lines(lines: Iterable[str], where: str) -> Iterator[Example]:
         raise InvalidData(f"Expected UTF-8 in {where}, found other bytes: save it as UTF-8.") from error
 
 
-def _show_json(texts: Sequence[Example], found: Sequence[dict[str, Any]]) -> None:
+def _show_json(texts: "Sequence[Example]", found: Sequence[dict[str, Any]]) -> None:
     for example, answer in zip(texts, found, strict=True):
         print(json.dumps({"text": example.text} | answer, ensure_ascii=False), flush=True)
 
 
-def _show(texts: Sequence[Example], found: Sequence[dict[str, Any]]) -> None:
-    """A table on a terminal; elsewhere lines of label, confidence and text, parted by tabs."""
+def _show(texts: "Sequence[Example]", found: Sequence[dict[str, Any]]) -> None:
+    """A table on a terminal; elsewhere lines of label, confidence and text, separated by tabs."""
     rows = [[example.text, " | ".join(_ranks(answer))] for example, answer in zip(texts, found, strict=True)]
     console = make_console()
     if console.is_terminal:
@@ -147,22 +158,25 @@ def _ranks(answer: dict[str, Any]) -> list[str]:
     return [UNKNOWN, *(f"({name})" for name in named)] if answer["is_unknown"] else named
 
 
-def _scores(tested: Sequence[Example], found: Sequence[str], strangers: Counter[str]) -> dict[str, Any]:
-    right = Counter(
-        example.label for example, label in zip(tested, found, strict=True) if example.label == label
+def _scores(tested: "Sequence[Example]", found: Sequence[str], strangers: Counter[str]) -> dict[str, Any]:
+    from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+
+    labels = [example.label for example in tested]
+    names = sorted(set(labels))
+    precision, recall, _, texts = precision_recall_fscore_support(
+        labels, found, labels=names, zero_division=math.nan
     )
-    texts, named = Counter(example.label for example in tested), Counter(found)
     classes = [
         {
             "class": name,
-            "texts": texts[name],
-            "recall": right[name] / texts[name],
-            "precision": right[name] / named[name] if named[name] else None,
+            "texts": int(texts[index]),
+            "recall": float(recall[index]),
+            "precision": None if math.isnan(precision[index]) else float(precision[index]),
         }
-        for name in sorted(texts)
+        for index, name in enumerate(names)
     ]
     return {
-        "accuracy": sum(right.values()) / len(tested),
+        "accuracy": float(accuracy_score(labels, found)),
         "texts": len(tested),
         "classes": classes,
         "unknown_labels": dict(sorted(strangers.items())),

@@ -3,54 +3,50 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from repcl.classifier import ForgettingWarning
-from repcl.training import Observer
+if TYPE_CHECKING:
+    from repcl.training import Observer
 
 
-class StageBar(Observer):
-    """A bar for each stage of learning, where someone looks at a terminal."""
+@contextmanager
+def stage_bars(console: Console) -> "Iterator[Observer]":
+    """An observer that shows a bar for each stage of learning, where someone looks at a terminal."""
+    from repcl.training import Observer  # with torch, which commands that only look do not need
 
-    def __init__(self, console: Console) -> None:
-        self.bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-        )
-        self.bar = self.bars.add_task("", visible=False)
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
 
-    def __enter__(self) -> "StageBar":
-        self.bars.start()
-        return self
+    class StageBars(Observer):
+        bar = bars.add_task("", visible=False)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bars.stop()
+        def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+            bars.remove_task(self.bar)
+            self.bar = bars.add_task(name, total=epochs * steps_per_epoch)
 
-    def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
-        """Show a new bar."""
-        self.bars.remove_task(self.bar)
-        self.bar = self.bars.add_task(name, total=epochs * steps_per_epoch)
+        def step_ends(self, terms: Mapping[str, Any]) -> None:  # noqa: ARG002 (losses say little to users)
+            bars.advance(self.bar)
 
-    def step_ends(self, terms: Mapping[str, Any]) -> None:  # noqa: ARG002 (losses say little to users)
-        """Move it on."""
-        self.bars.advance(self.bar)
+    with bars:
+        yield StageBars()
 
 
 @contextmanager
 def notes_to(console: Console) -> Iterator[None]:
     """Print warnings as plain notes; what the guard says is reported elsewhere."""
+    from repcl.classifier import ForgettingWarning
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

@@ -127,7 +127,7 @@ class ACAOnEMAR(ACA, EMAR):
     settings: ACASettings
 
     def activate(self, task: Task) -> None:
-        """EMAR's activation; if the settings ask for it, beside spare rows, which are never the right answer."""
+        """EMAR's activation; where set, beside spare rows, which are never the right answer."""
         if self.settings.keep_spare_rows_in_activation:
             everything = self.batches([*self.memory, *task.train], self.settings.batch_size)
             spare = self.new_spare_rows(self.settings.spare_rows * len(task.classes))

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from repcl.classifier import InvalidInput
-from repcl.classifier.unknown import Calibration, calibrate, probabilities
+from repcl.classifier.calibration import calibrate, probabilities, unknown_rule
+from repcl.classifier.discovery import discover
+from repcl.classifier.store.records import Calibration
 from repcl.errors import InvalidSetting
 from tests.classifier.conftest import toy
 
@@ -46,14 +48,14 @@ def test_without_texts_there_is_no_automatic_threshold():
     found = calibrate(np.zeros((0, 3)), [])
     assert found == Calibration()
     with pytest.raises(InvalidSetting, match="give a number from 0 to 1"):
-        found.least_confidence("auto")
-    assert found.least_confidence(0.4) == 0.4
+        unknown_rule(found, [], threshold="auto")
+    assert unknown_rule(found, [], threshold=0.4).least == 0.4
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.5, "often"])
 def test_a_threshold_that_is_no_probability_is_refused(threshold):
     with pytest.raises(InvalidSetting, match="threshold"):
-        Calibration(threshold=0.5).least_confidence(threshold)
+        unknown_rule(Calibration(threshold=0.5), [], threshold=threshold)
 
 
 def test_unknown_texts_are_marked_and_the_rest_stays(make):
@@ -67,9 +69,9 @@ def test_unknown_texts_are_marked_and_the_rest_stays(make):
     assert (answers[confidence >= least] == plain[confidence >= least]).all()
 
 
-def test_the_automatic_threshold_accepts_most_held_back_texts(make):
+def test_the_automatic_threshold_accepts_most_held_out_texts(make):
     classifier = make(holdout_per_class=10).fit(*toy("fruit", "vehicle", texts=60))
-    held = [example.text for example in classifier.known().held_back]
+    held = [example.text for example in classifier.fitted_state().held_out]
     assert len(held) == 20
     assert (classifier.predict(held, unknown="unknown") == "unknown").mean() <= 0.05
 
@@ -82,31 +84,46 @@ def test_unknown_can_be_a_number_among_numbers_and_a_word_among_numbers(make):
     assert classifier.predict(texts, unknown="?", threshold=0.0).dtype == object
 
 
-def test_a_class_cannot_be_the_word_for_unknown(make):
+def test_a_text_is_unknown_below_the_threshold_and_known_at_it():
+    rule = unknown_rule(Calibration(threshold=0.6), ["a", "b"], threshold="auto", answer="?")
+    found = np.array([[0.6, 0.4], [0.41, 0.59]])
+    assert rule.applies(found).tolist() == [False, True]
+    assert rule.mark(np.array(["a", "b"]), found).tolist() == ["a", "?"]
+
+
+def test_discovery_and_prediction_call_the_same_texts_unknown(make):
+    classifier = make(holdout_per_class=5).fit(*toy("fruit", "vehicle", texts=30))
+    texts = toy("fruit", "weather", start=60)[0]
+    threshold = float(np.median(classifier.predict_proba(texts).max(axis=1)))
+    marked = classifier.predict(texts, unknown="?", threshold=threshold)
+    assert discover(classifier, texts, threshold=threshold).unknown == (marked == "?").sum() > 0
+
+
+def test_a_class_cannot_be_the_answer_for_unknown_texts(make):
     classifier = make().fit(*toy("fruit", "vehicle"))
     with pytest.raises(InvalidInput, match="'fruit' is one of the classes"):
         classifier.predict(["a"], unknown="fruit", threshold=0.5)
 
 
 @pytest.mark.parametrize("name", ["instant", "ncm", "lda", "refit", "fea"])
-def test_probabilities_are_calibrated_by_held_back_texts_that_were_not_learned(make, name):
+def test_probabilities_are_calibrated_by_held_out_texts_that_were_not_learned(make, name):
     classifier = make(name, holdout_per_class=10).fit(*toy("fruit", "vehicle", "weather", texts=50))
-    knowledge = classifier.known()
-    held = knowledge.held_back
+    state = classifier.fitted_state()
+    held = state.held_out
     assert len(held) == 30
     assert classifier.last_update_.examples == 120
-    expected = calibrate(knowledge.scores(held), [knowledge.method.classes.index(one.label) for one in held])
-    assert knowledge.calibration == expected
-    scaled = probabilities(knowledge.scores(held), expected.temperature)
-    columns = [classifier.classes_.tolist().index(label) for label in knowledge.method.classes]
+    expected = calibrate(state.scores(held), [state.method.classes.index(one.label) for one in held])
+    assert state.calibration == expected
+    scaled = probabilities(state.scores(held), expected.temperature)
+    columns = [classifier.classes_.tolist().index(label) for label in state.method.classes]
     np.testing.assert_allclose(classifier.predict_proba(held)[:, columns], scaled)
 
 
 def test_a_new_class_brings_a_new_calibration(make):
     classifier = make(holdout_per_class=0).partial_fit(*toy("fruit", "vehicle"))
-    before = classifier.known().calibration
+    before = classifier.fitted_state().calibration
     classifier.partial_fit(*toy("weather"))
-    after = classifier.known().calibration
+    after = classifier.fitted_state().calibration
     assert before.texts == 20
     assert after.texts == 30
     assert before.temperature != after.temperature

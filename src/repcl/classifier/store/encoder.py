@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from repcl.classifier.records import DamagedModel, one_line, parse_json
+from repcl.classifier.store.records import DamagedModel, one_line, parse_json
 from repcl.model import Encoder, Readout, load_encoder
 from repcl.model.encoders import quiet_transformers
 
@@ -23,7 +23,7 @@ UNWANTED = re.compile(
     r"auto_map|implementation|quantization|name_or_path|use_kernel|dtype|architectures|label"
 )
 ATTENTION = ("eager", "sdpa")
-PLAIN_WORD = re.compile(r"[\w.+-]{1,60}")
+PLAIN_NAME = re.compile(r"[\w.+-]{1,60}")
 _TROUBLE = (ValueError, TypeError, RuntimeError, AttributeError, KeyError, ImportError)
 
 
@@ -40,7 +40,7 @@ def tokenizer_json(encoder: Encoder) -> bytes:
 
     tokenizer: Any = encoder.tokenizer
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    backend.no_padding()  # set anew in every call; left as they are they would differ from save to save
+    backend.no_padding()  # set in every call; left as they are they would differ from save to save
     backend.no_truncation()
     special = {
         key: str(value) for key, value in tokenizer.special_tokens_map.items() if isinstance(value, str)
@@ -75,11 +75,11 @@ def empty_encoder(
     backbone = _empty_backbone(_config(values.get("config")), weights)
     if values.get("attention") in ATTENTION:  # others exist that are fetched from elsewhere
         backbone.set_attn_implementation(values["attention"])
-    words = _tokenizer(tokenizer)
+    rebuilt = _tokenizer(tokenizer)
     rows = len(backbone.get_input_embeddings().weight)  # type: ignore[arg-type]
-    if max(words.get_vocab().values(), default=0) >= rows:
+    if max(rebuilt.get_vocab().values(), default=0) >= rows:
         raise DamagedModel(f"The tokenizer has more words than the {rows} that the encoder knows.")
-    return Encoder(backbone, words, readout, name=name, reload=reload)
+    return Encoder(backbone, rebuilt, readout, name=name, reload=reload)
 
 
 def fill_encoder(empty: Encoder, weights: Mapping[str, Tensor]) -> Encoder:
@@ -97,7 +97,7 @@ def fill_encoder(empty: Encoder, weights: Mapping[str, Tensor]) -> Encoder:
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers, plain words and lists or dictionaries of them; nothing that names a place or a program."""
+    """Numbers, plain names and lists or dictionaries of them; nothing that names a file or a program."""
     return {key: value for key, value in values.items() if not UNWANTED.search(key) and _is_plain(value)}
 
 
@@ -107,7 +107,7 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
     if isinstance(value, int | float):
         return abs(value) <= LARGEST_NUMBER
     if isinstance(value, str):
-        return PLAIN_WORD.fullmatch(value) is not None
+        return PLAIN_NAME.fullmatch(value) is not None
     if isinstance(value, list | tuple) and depth < 3:
         return len(value) < 10_000 and all(_is_plain(item, depth + 1) for item in value)
     return (

@@ -40,7 +40,7 @@ def test_removing_leaves_nothing_of_the_class_in_memory_rows_or_statistics(make,
     assert classifier.classes_.tolist() == ["fruit", "weather"]
     assert classifier.predict_proba(ASKED).shape == (30, 2)
     assert set(classifier.predict(ASKED)) <= {"fruit", "weather"}
-    held = [*classifier.method_.memory, *classifier.known().held_back]
+    held = [*classifier.method_.memory, *classifier.fitted_state().held_out]
     assert "vehicle" not in {example.label for example in held}
     for key, tensor in classifier.method_.state_dict().items():
         if key.endswith(("head.output.weight", "prototypes", "sums", "counts", "weights", "offsets")):
@@ -56,7 +56,7 @@ def test_merging_makes_one_class_within_the_budget(make, name):
     np.testing.assert_allclose(classifier.predict_proba(ASKED).sum(axis=1), 1.0)
     if not METHODS[name].keeps_everything:
         assert classifier.method_.memory.counts().get("outside", 0) <= 4
-    assert sum(example.label == "outside" for example in classifier.known().held_back) <= 2
+    assert sum(example.label == "outside" for example in classifier.fitted_state().held_out) <= 2
     classifier.partial_fit(*toy("place"))
     assert classifier.classes_.tolist() == ["fruit", "outside", "place"]
 
@@ -91,10 +91,10 @@ def test_the_instant_learner_merges_as_if_it_had_never_told_the_classes_apart(ma
     merged = make("instant").fit(texts, labels).merge_classes(["fruit", "weather"], "both")
     direct = make("instant").fit(texts, ["vehicle" if label == "vehicle" else "both" for label in labels])
     np.testing.assert_allclose(
-        merged.known().scores(_examples(ASKED))[
+        merged.fitted_state().scores(_examples(ASKED))[
             :, [merged.method_.classes.index(name) for name in ("both", "vehicle")]
         ],
-        direct.known().scores(_examples(ASKED))[
+        direct.fitted_state().scores(_examples(ASKED))[
             :, [direct.method_.classes.index(name) for name in ("both", "vehicle")]
         ],
         atol=1e-5,

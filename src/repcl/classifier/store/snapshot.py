@@ -1,7 +1,6 @@
-"""A classifier's knowledge ↔ a record and the files that it names; safetensors, JSON and JSONL only."""
+"""A classifier's state ↔ a record and the files that it names; safetensors, JSON and JSONL only."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,18 +8,16 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from repcl.classifier.blobs import Blobs
-from repcl.classifier.encoder_files import config_json, empty_encoder, fill_encoder, tokenizer_json
-from repcl.classifier.knowledge import Knowledge
-from repcl.classifier.records import (
+from repcl.classifier.state import ClassifierState
+from repcl.classifier.store.encoder import config_json, empty_encoder, fill_encoder, tokenizer_json
+from repcl.classifier.store.files import Blobs, get_examples, put_examples
+from repcl.classifier.store.records import (
     Blob,
     ClassRecord,
     Contents,
     DamagedModel,
     EncoderRecord,
-    ExamplesRecord,
     one_line,
-    parse_json,
 )
 from repcl.data import Example
 from repcl.errors import InvalidData
@@ -33,51 +30,51 @@ ENCODER = "encoder.backbone."
 TENSOR = "tensor"
 
 
-def pack(knowledge: Knowledge, parameters: Mapping[str, Any], blobs: Blobs) -> Contents:
+def pack(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blobs) -> Contents:
     """Put everything that a classifier holds into files, each tensor in one of its own."""
-    method, encoder = knowledge.method, knowledge.method.encoder
-    classes = [ClassRecord(name=name, origins=knowledge.origins[name]) for name in method.classes]
+    method, encoder = state.method, state.method.encoder
+    classes = [ClassRecord(name=name, origins=state.origins[name]) for name in method.classes]
     weights = method.state_dict()
     return Contents(
         parameters=dict(parameters),
-        method=knowledge.name,
-        kind=knowledge.kind,
+        method=state.name,
+        kind=state.kind,
         settings=method.settings.model_dump(mode="json"),
         seed=method.seed,
         tasks_learned=method.tasks_learned,
-        updates_made=knowledge.updates_made,
-        label_type=knowledge.label_type,
+        updates_made=state.updates_made,
+        label_type=state.label_type,
         classes=tuple(classes),
-        declared=knowledge.declared,
-        calibration=knowledge.calibration,
+        declared=state.declared,
+        calibration=state.calibration,
         encoder=EncoderRecord(
             name=encoder.name,
             config=blobs.put(config_json(encoder), "json"),
             tokenizer=blobs.put(tokenizer_json(encoder), "json"),
         ),
         tensors={name: blobs.put(_tensor_bytes(weights[name]), "safetensors") for name in sorted(weights)},
-        memory=_pack_examples(method.memory, blobs),
-        held_back=_pack_examples(knowledge.held_back, blobs),
+        memory=put_examples(method.memory, blobs),
+        held_out=put_examples(state.held_out, blobs),
     )
 
 
-def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | None = None) -> Knowledge:
-    """The knowledge again; it predicts and learns as if it had never been packed."""
+def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | None = None) -> ClassifierState:
+    """The state again; it predicts and learns as if it had never been packed."""
     weights = {name: _tensor(blobs.get(blob), blob) for name, blob in contents.tensors.items()}
     method = _build(contents, blobs, weights, device)
     names = method.classes
     kept: dict[str, list[Example]] = {}
-    for example in _unpack_examples(contents.memory, blobs, names):
+    for example in get_examples(contents.memory, blobs, names):
         kept.setdefault(example.label, []).append(example)
     for name, examples in kept.items():
         method.memory.keep(name, examples)
-    return Knowledge(
+    return ClassifierState(
         method=method,
         name=contents.method,
         label_type=contents.label_type,
         origins={record.name: record.origins for record in contents.classes},
         declared=contents.declared,
-        held_back=_unpack_examples(contents.held_back, blobs, names),
+        held_out=get_examples(contents.held_out, blobs, names),
         calibration=contents.calibration,
         updates_made=contents.updates_made,
     )
@@ -87,7 +84,7 @@ def _build(
     contents: Contents, blobs: Blobs, weights: Mapping[str, Tensor], device: torch.device | str | None
 ) -> Method:
     """The method with its weights; whether settings and weights fit is seen before memory is taken."""
-    place = chosen_device(device)
+    target = chosen_device(device)
     backbone = {name.removeprefix(ENCODER): weights[name] for name in weights if name.startswith(ENCODER)}
     empty = empty_encoder(
         contents.encoder.name,
@@ -99,7 +96,7 @@ def _build(
     try:
         with torch.device("meta"):
             check_tensors(_method(contents, empty), weights)
-        method = _method(contents, fill_encoder(empty, backbone).to(place))
+        method = _method(contents, fill_encoder(empty, backbone).to(target))
         grow_to_shapes(method, weights)
         method.load_state_dict(dict(weights))
         method.check_loaded()
@@ -135,28 +132,3 @@ def _tensor(data: bytes, blob: Blob) -> Tensor:
         return load(data)[TENSOR].clone()
     except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
         raise DamagedModel(f"blobs/{blob.file} is not a tensor in safetensors form ({error}).") from error
-
-
-def _pack_examples(examples: Iterable[Example], blobs: Blobs) -> ExamplesRecord:
-    rows = [example.to_json() for example in examples]
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    return ExamplesRecord(file=blobs.put(text.encode(), "jsonl"), count=len(rows))
-
-
-def _unpack_examples(record: ExamplesRecord, blobs: Blobs, classes: list[str]) -> list[Example]:
-    where = f"blobs/{record.file.file}"
-    *lines, rest = blobs.get(record.file).split(b"\n")  # str.splitlines would cut texts at U+2028
-    if rest or len(lines) != record.count:
-        raise DamagedModel(f"Expected {record.count} examples in {where}, found {len(lines)}.")
-    found, known = [_example(parse_json(line, where), where) for line in lines], set(classes)
-    for example in found:
-        if example.label not in known:
-            raise DamagedModel(f"{where} holds an example of a class that the revision does not have.")
-    return found
-
-
-def _example(row: Any, where: str) -> Example:
-    try:
-        return Example.from_json(row)
-    except ValueError as error:
-        raise DamagedModel(f"{where} has a row that is not an example ({error}).") from error

@@ -1,34 +1,127 @@
-"""The shape of a revision's JSON: what a classifier holds, file by file, and how it came about."""
+"""The JSON of a model folder: which classifier a revision holds, file by file, and how it came about."""
 
 import json
+from datetime import datetime, timezone
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from repcl.classifier.guard import Record, Update
-from repcl.classifier.inputs import LabelType
-from repcl.classifier.unknown import Calibration
-from repcl.data import InputKind
+from repcl.data.examples import InputKind
 from repcl.errors import RepclError
 
 FORMAT = 1
 BLOB_NAME = r"^[0-9a-f]{64}\.(safetensors|jsonl|json)$"
 
+LabelType = Literal["text", "number"]
+Count = Annotated[int, Field(ge=0)]
+
 
 class DamagedModel(RepclError):
-    """A model folder holds something that this version did not write, or not any more as it was written."""
+    """A model folder holds something that repcl did not write, or that was changed since."""
 
 
 class NewerFormat(RepclError):
     """A model folder was written by a newer repcl."""
 
 
+class Record(BaseModel):
+    """A part of the JSON: frozen, and closed to names that it does not have."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def formerly(old: str, new: str) -> AliasChoices:
+    """Read a field under its name and under the one that the first folders have."""
+    return AliasChoices(new, old)
+
+
+class ClassChange(Record):
+    """What an update did to an old class.
+
+    Attributes:
+        name: of the class.
+        texts: its held-out texts.
+        correct_before: how many of them got their label before the update.
+        correct_after: how many got it after the update.
+        lost: how many were right before and are wrong now.
+    """
+
+    name: str
+    texts: int
+    correct_before: Annotated[int, Field(validation_alias=formerly("right_before", "correct_before"))]
+    correct_after: Annotated[int, Field(validation_alias=formerly("right_after", "correct_after"))]
+    lost: int
+
+
+class Comparison(Record):
+    """Held-out texts of old classes before and after an update.
+
+    Attributes:
+        compared: how many there are.
+        accuracy_before: on them, before the update; None when there are none.
+        accuracy_after: on them, after the update.
+        regressed: the old classes with fewer right answers than before.
+        p_value: McNemar's exact test of before against after.
+        reasons: why the update should not be used; empty when all is well.
+    """
+
+    compared: int = 0
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
+    regressed: Annotated[
+        tuple[ClassChange, ...], Field(validation_alias=formerly("fallen", "regressed"))
+    ] = ()
+    p_value: float | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the update should not be used."""
+        return bool(self.reasons)
+
+
+class Update(Comparison):
+    """One change of a classifier, and what it did to held-out texts.
+
+    Attributes:
+        action: what was done.
+        when: UTC.
+        new_classes: learned in this update for the first time.
+        more_of: classes that were known before and got more examples.
+        examples: texts learned from.
+        held_out: texts of this update that were held out instead.
+        accuracy: on all held-out texts after the update, those of new classes too.
+    """
+
+    action: Literal["learn", "rename", "merge", "remove", "absorb"]
+    when: str
+    new_classes: tuple[str, ...] = ()
+    more_of: tuple[str, ...] = ()
+    examples: int = 0
+    held_out: Annotated[int, Field(validation_alias=formerly("held_back", "held_out"))] = 0
+    accuracy: float | None = None
+
+
+class Calibration(Record):
+    """How scores become probabilities.
+
+    Attributes:
+        temperature: divides the scores before the softmax.
+        threshold: the confidence that 95 % of the texts below reach; None without any.
+        texts: how many texts they were chosen by.
+    """
+
+    temperature: float = 1.0
+    threshold: float | None = None
+    texts: int = 0
+
+
 class Blob(Record):
     """A file named by the sha256 of its bytes."""
 
     file: Annotated[str, StringConstraints(pattern=BLOB_NAME)]
-    bytes: Annotated[int, Field(ge=0)]
+    bytes: Count
 
     @property
     def digest(self) -> str:
@@ -44,10 +137,10 @@ class ClassRecord(Record):
 
 
 class ExamplesRecord(Record):
-    """A file of examples, one JSON object a line."""
+    """A file of examples, one JSON object per line."""
 
     file: Blob
-    count: Annotated[int, Field(ge=0)]
+    count: Count
 
 
 class EncoderRecord(Record):
@@ -59,15 +152,15 @@ class EncoderRecord(Record):
 
 
 class Contents(Record):
-    """Everything that a classifier has to know to predict and to go on learning."""
+    """Everything that a classifier needs to predict and to keep learning."""
 
     parameters: dict[str, Any]
     method: str
     kind: InputKind
     settings: dict[str, Any]
     seed: int
-    tasks_learned: Annotated[int, Field(ge=0)]
-    updates_made: Annotated[int, Field(ge=0)]
+    tasks_learned: Count
+    updates_made: Count
     label_type: LabelType
     classes: tuple[ClassRecord, ...]
     declared: tuple[str, ...]
@@ -75,7 +168,12 @@ class Contents(Record):
     encoder: EncoderRecord
     tensors: dict[str, Blob]
     memory: ExamplesRecord
-    held_back: ExamplesRecord
+    held_out: Annotated[ExamplesRecord, Field(validation_alias=formerly("held_back", "held_out"))]
+
+    @property
+    def names(self) -> list[str]:
+        """All classes, also those announced only."""
+        return list(dict.fromkeys([*(record.name for record in self.classes), *self.declared]))
 
     def blobs(self) -> list[Blob]:
         """All files that this refers to."""
@@ -83,7 +181,7 @@ class Contents(Record):
             self.encoder.config,
             self.encoder.tokenizer,
             self.memory.file,
-            self.held_back.file,
+            self.held_out.file,
             *self.tensors.values(),
         ]
 
@@ -120,6 +218,11 @@ class Current(Record):
     last: Annotated[int, Field(ge=1)]
 
 
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def to_json(record: Record) -> bytes:
     """A record as a checked file: format number, hash of the record, the record."""
     body = record.model_dump(mode="json")
@@ -128,7 +231,7 @@ def to_json(record: Record) -> bytes:
 
 
 def parse_json(data: bytes, where: str) -> Any:
-    """JSON from a file that may be anything."""
+    """JSON from a file that may hold anything."""
     try:
         return json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -168,5 +271,5 @@ def _first(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return "nested too deeply"
     problem = error.errors()[0]
-    place = ".".join(map(str, problem["loc"]))
-    return f"{place or 'the record'}, {problem['msg'].lower()}"
+    where = ".".join(map(str, problem["loc"]))
+    return f"{where or 'the record'}, {problem['msg'].lower()}"

@@ -1,0 +1,390 @@
+"""The model folder by itself, with small made-up contents: no classifier is taught here."""
+
+import errno
+import json
+import os
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from repcl import __version__, files
+from repcl.classifier.store.files import (
+    BlobFolder,
+    Blobs,
+    BlobsInMemory,
+    CannotWrite,
+    ModelIsLocked,
+    explained,
+    get_examples,
+    put_examples,
+    read_whole,
+)
+from repcl.classifier.store.folder import ModelFolder
+from repcl.classifier.store.records import (
+    Blob,
+    Calibration,
+    ClassRecord,
+    Contents,
+    DamagedModel,
+    EncoderRecord,
+    ExamplesRecord,
+    Update,
+)
+from repcl.data import Example
+from repcl.errors import MissingData, RepclError
+
+REFUSED = Update(action="learn", when="now", reasons=("it harms",))
+
+
+def made_up(*classes: str, origin: str = "0", weights: bytes = b"weights") -> Callable[[Blobs], Contents]:
+    """What would write a classifier that knows these classes, by one text each."""
+
+    def write(blobs: Blobs) -> Contents:
+        json_file = blobs.put(b"{}", "json")
+        return Contents(
+            parameters={},
+            method="fea",
+            kind="sentence",
+            settings={},
+            seed=0,
+            tasks_learned=1,
+            updates_made=1,
+            label_type="text",
+            classes=tuple(ClassRecord(name=name, origins=(f"{origin}:{name}",)) for name in classes),
+            declared=(),
+            calibration=Calibration(),
+            encoder=EncoderRecord(name="none", config=json_file, tokenizer=json_file),
+            tensors={"weights": blobs.put(weights, "safetensors")},
+            memory=put_examples([Example(f"text of {name}", name) for name in classes], blobs),
+            held_out=put_examples([], blobs),
+        )
+
+    return write
+
+
+def commit(folder: ModelFolder, *classes: str, updates=(), parent=None, make_current=True, **options):
+    with folder.lock("testing"):
+        return folder.commit(made_up(*classes, **options), updates, parent=parent, make_current=make_current)
+
+
+@pytest.fixture
+def folder(tmp_path) -> ModelFolder:
+    """A folder with revisions 1 (class a) and 2 (classes a and b, in use)."""
+    folder = ModelFolder(tmp_path / "model")
+    commit(folder, "a", weights=b"one")
+    commit(folder, "a", "b", weights=b"two", parent=1)
+    return folder
+
+
+def texts(contents: Contents, blobs: Blobs) -> list[str]:
+    return [example.text for example in get_examples(contents.memory, blobs, contents.names)]
+
+
+# ---- revisions ----------------------------------------------------------------------------------
+
+
+def test_a_revision_says_what_it_was_made_from_and_by_which_version(folder):
+    second = folder.revision(2)
+    assert (second.number, second.parent, second.version) == (2, 1, __version__)
+    assert [record.name for record in second.contents.classes] == ["a", "b"]
+
+
+def test_a_new_revision_is_used_unless_that_is_not_wanted(folder):
+    assert folder.current() == 2
+    assert commit(folder, "c", make_current=False).number == 3
+    assert folder.current() == 2
+    assert commit(folder, "d").number == 4
+    assert folder.current() == 4
+
+
+def test_the_first_revision_is_used_though_the_guard_refuses_it(tmp_path):
+    folder = ModelFolder(tmp_path / "new")
+    commit(folder, "a", updates=[REFUSED], make_current=False)
+    assert folder.current() == 1
+    assert folder.revision(1).is_refused
+
+
+def test_updates_are_kept_in_their_order(tmp_path):
+    folder = ModelFolder(tmp_path / "new")
+    made = [Update(action="rename", when="then"), REFUSED]
+    assert commit(folder, "a", updates=made).updates == tuple(made)
+    assert folder.revision(1).updates == tuple(made)
+
+
+def test_a_revision_is_opened_with_what_is_read_from_its_files(folder):
+    revision, found = folder.open(texts)
+    assert (revision.number, found) == (2, ["text of a", "text of b"])
+    revision, found = folder.open(texts, 1)
+    assert (revision.number, found) == (1, ["text of a"])
+
+
+def test_a_revision_purged_while_it_is_read_is_read_again_from_the_one_in_use(folder):
+    calls = []
+
+    def overtaken(contents: Contents, blobs: Blobs) -> list[str]:
+        calls.append(len(contents.classes))
+        if len(calls) == 1:
+            commit(folder, "c")
+            with folder.lock("testing"):
+                folder.purge([2])
+        return texts(contents, blobs)
+
+    revision, found = folder.open(overtaken)
+    assert (revision.number, found, calls) == (3, ["text of c"], [2, 1])
+
+
+def test_a_damaged_revision_asked_for_by_number_is_not_replaced_by_another(folder):
+    blob = folder.revision(1).contents.memory.file
+    (folder.path / "blobs" / blob.file).unlink()
+    with pytest.raises(DamagedModel, match=r"it was removed\. The last good revision is 2"):
+        folder.open(texts, 1)
+
+
+def test_the_way_out_of_damage_prefers_what_the_guard_accepted(folder):
+    commit(folder, "a", "b", "c", updates=[REFUSED], make_current=False)
+    (folder.path / "revisions" / "000002.json").write_text("{}")
+    with pytest.raises(DamagedModel, match=rf"`repcl rollback {folder.path} 1` goes back to it"):
+        folder.open(texts)
+
+
+def test_where_only_a_refused_revision_is_whole_it_is_the_way_out(folder):
+    commit(folder, "a", "b", "c", updates=[REFUSED], make_current=False)
+    for number in (1, 2):
+        (folder.path / "revisions" / f"00000{number}.json").write_text("{}")
+    with pytest.raises(DamagedModel, match="The last good revision is 3"):
+        folder.open(texts)
+
+
+def test_without_a_pointer_the_newest_revision_that_was_accepted_is_in_use(folder):
+    commit(folder, "c", updates=[REFUSED], make_current=False)
+    (folder.path / "current.json").unlink()
+    assert folder.exists
+    assert folder.current() == 2
+    assert commit(folder, "d").number == 4
+
+
+def test_numbers_are_counted_on_after_the_newest_was_deleted(folder):
+    with folder.lock("testing"):
+        folder.rollback(1)
+        folder.purge([2])
+    assert commit(folder, "c").number == 3
+
+
+def test_revisions_are_listed_by_number_and_other_files_are_not(folder):
+    for name in ("000010.json", "9.json", "x.json", "0000000011.json"):
+        (folder.path / "revisions" / name).write_text("{}")
+    assert folder.numbers() == [1, 2, 9, 10]
+    assert [revision.number for revision in folder.history()] == [1, 2]
+    assert folder.unreadable() == [9, 10]
+
+
+def test_a_class_is_found_under_its_name_its_origin_and_in_what_no_one_can_read(folder):
+    commit(folder, "c", origin="x")
+    assert folder.holding("b", ()) == [2]
+    assert folder.holding("renamed", ("0:a",)) == [1, 2]
+    assert folder.holding("c", ("0:b",)) == [2, 3]
+    (folder.path / "revisions" / "000001.json").write_text("{}")
+    assert folder.holding("c", ()) == [1, 3]
+
+
+def test_a_revision_with_the_number_of_another_is_damaged(folder):
+    (folder.path / "revisions" / "000001.json").rename(folder.path / "revisions" / "000007.json")
+    with pytest.raises(DamagedModel, match=r"000007\.json holds revision 1, not 7"):
+        folder.revision(7)
+
+
+# ---- what is deleted ----------------------------------------------------------------------------
+
+
+def test_purging_keeps_files_that_other_revisions_share(folder):
+    shared = {blob.file for blob in folder.revision(1).contents.blobs()} & {
+        blob.file for blob in folder.revision(2).contents.blobs()
+    }
+    assert shared
+    with folder.lock("testing"):
+        folder.purge([1])
+    kept = {path.name for path in (folder.path / "blobs").iterdir()}
+    assert kept == {blob.file for blob in folder.revision(2).contents.blobs()}
+    assert "| 1 |" not in (folder.path / "README.md").read_text()
+
+
+def test_nothing_is_deleted_while_a_record_is_damaged_for_it_may_name_any_file(folder):
+    before = set((folder.path / "blobs").iterdir())
+    (folder.path / "revisions" / "000001.json").write_text("{}")
+    folder.sweep()
+    assert set((folder.path / "blobs").iterdir()) == before
+
+
+def test_leftovers_are_swept_in_all_three_folders(folder):
+    leftovers = [folder.path / part / ".part-x" for part in (".", "revisions", "blobs")]
+    for path in leftovers:
+        path.write_text("half")
+    folder.sweep()
+    assert not any(path.exists() for path in leftovers)
+
+
+def test_a_commit_that_fails_takes_back_its_files_and_its_record(folder, monkeypatch):
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+
+    def broken(blobs: Blobs) -> Contents:
+        made_up("c", weights=b"three")(blobs)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), folder.lock("testing"):
+        folder.commit(broken, [], parent=2)
+    assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_in_which_no_model_was_made_is_removed(tmp_path):
+    with ModelFolder(tmp_path / "a" / "model").lock("testing"):
+        assert (tmp_path / "a" / "model").is_dir()
+    assert not (tmp_path / "a" / "model").exists()
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def test_a_file_may_be_as_large_as_its_record_says_and_no_larger(tmp_path):
+    (tmp_path / "x").write_bytes(b"12345")
+    assert read_whole(tmp_path / "x", largest=5, where="x") == b"12345"
+    with pytest.raises(DamagedModel, match="Expected at most 4 bytes in x, found 5"):
+        read_whole(tmp_path / "x", largest=4, where="x")
+
+
+def test_a_file_that_may_not_be_read_is_said(tmp_path, monkeypatch):
+    (tmp_path / "x").write_bytes(b"")
+
+    def forbidden(_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    with pytest.raises(DamagedModel, match=r"x cannot be read \(Permission denied\): check its permissions"):
+        read_whole(tmp_path / "x", largest=4, where="x")
+
+
+@pytest.mark.parametrize("make", [BlobsInMemory, None])
+def test_bytes_come_back_and_are_named_by_their_hash(tmp_path, make):
+    blobs = make() if make else BlobFolder(tmp_path / "blobs")
+    blob = blobs.put(b"bytes", "json")
+    assert blob == Blob(file=f"{sha256(b'bytes').hexdigest()}.json", bytes=5)
+    assert blobs.get(blob) == b"bytes"
+
+
+def test_bytes_that_are_there_are_not_written_again_and_not_taken_back(tmp_path):
+    first, second = BlobFolder(tmp_path), BlobFolder(tmp_path)
+    blob = first.put(b"bytes", "json")
+    second.put(b"bytes", "json")
+    assert (len(first.added), second.added) == (1, [])
+    second.take_back()
+    assert first.get(blob) == b"bytes"
+    first.take_back()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_file_with_another_number_of_examples_than_its_record_says_is_refused(count):
+    blobs = BlobsInMemory()
+    record = put_examples([Example("x", "a"), Example("y", "a")], blobs)
+    with pytest.raises(DamagedModel, match=f"Expected {count} examples in blobs/.* found 2"):
+        get_examples(ExamplesRecord(file=record.file, count=count), blobs, ["a"])
+
+
+def test_examples_without_an_end_of_line_or_of_another_class_are_refused():
+    blobs = BlobsInMemory()
+    cut = ExamplesRecord(file=blobs.put(b'{"text": "x", "label": "a"}', "jsonl"), count=0)
+    with pytest.raises(DamagedModel, match="Expected 0 examples"):
+        get_examples(cut, blobs, ["a"])
+    with pytest.raises(DamagedModel, match="a class that the revision does not have"):
+        get_examples(put_examples([Example("x", "a")], blobs), blobs, ["b"])
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (errno.ENOSPC, "There is no space left to write F; revision 3 stays in use. Free some space and try"),
+        (errno.EDQUOT, "There is no space left"),
+        (errno.EFBIG, "There is no space left"),
+        (errno.EROFS, r"F may not be written \(.*\); revision 3 stays in use. Change its permissions"),
+        (errno.EACCES, "may not be written"),
+        (errno.EPERM, "may not be written"),
+        (errno.EIO, r"F could not be written \(.*\); revision 3 stays in use\."),
+    ],
+)
+def test_what_the_operating_system_refuses_is_said_in_one_sentence(number, sentence):
+    with pytest.raises(CannotWrite, match=sentence), explained(Path("F"), 3):
+        raise OSError(number, os.strerror(number))
+
+
+def test_a_refusal_in_a_new_folder_says_that_nothing_was_changed():
+    with pytest.raises(CannotWrite, match="nothing was changed"), explained(Path("F"), None):
+        raise OSError(errno.EIO, "broken")
+
+
+def test_a_pointer_that_cannot_be_written_leaves_the_old_revision_in_use(folder, monkeypatch):
+    real = os.replace
+
+    def full(source, target):
+        if Path(target).name == "current.json":
+            raise OSError(errno.ENOSPC, "full")
+        return real(source, target)
+
+    monkeypatch.setattr(files.os, "replace", full)
+    with pytest.raises(CannotWrite, match="revision 2 stays in use"):
+        commit(folder, "c")
+    assert folder.current() == 2
+
+
+# ---- lock ---------------------------------------------------------------------------------------
+
+
+def test_the_lock_names_its_holder_while_it_is_held(folder):
+    with folder.lock("teaching"):
+        holder = json.loads((folder.path / "lock").read_text())
+        assert (holder["pid"], holder["doing"]) == (os.getpid(), "teaching")
+        assert set(holder) == {"pid", "host", "since", "doing"}
+    assert (folder.path / "lock").read_text() == ""
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"pid": 3}'])
+def test_a_holder_that_does_not_say_who_it_is_is_another_process(folder, text):
+    with folder.lock("first"):
+        (folder.path / "lock").write_text(text)
+        with pytest.raises(ModelIsLocked, match="is being changed by another process"), folder.lock("second"):
+            pass
+
+
+def test_waiting_ends_after_the_time_given_and_tells_once(folder):
+    told: list[str] = []
+    with folder.lock("first"):
+        start = time.monotonic()
+        with (
+            pytest.raises(ModelIsLocked, match="--wait SECONDS"),
+            folder.lock("x", wait=0.4, tell=told.append),
+        ):
+            pass
+        assert 0.4 <= time.monotonic() - start < 5
+    assert len(told) == 1
+    assert told[0].startswith("Waiting for process")
+
+
+def test_the_lock_is_free_after_an_error(folder):
+    with pytest.raises(RepclError), folder.lock("fails"):
+        raise RepclError("no")
+    with folder.lock("next"):
+        pass
+
+
+def test_a_folder_of_others_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(MissingData, match=r"with 'thesis\.txt' in it: choose another path"):
+        commit(ModelFolder(tmp_path), "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_other_files_beside_a_model_do_no_harm(folder):
+    (folder.path / "notes.txt").write_text("mine")
+    assert commit(folder, "c").number == 3
+    assert (folder.path / "notes.txt").exists()

@@ -1,0 +1,138 @@
+"""The learners on a frozen encoder: two tasks and their answers, recomputed from all texts at once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from repcl.methods import Method
+from tests.methods.golden.plain import Plain
+from tests.methods.golden.texts import task
+from tests.methods.golden.watching import built, copied, watch
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _double_precision() -> None:
+    """Embeddings are kept in single precision, whatever the encoder computes in."""
+
+
+Rows = NDArray[np.float64]
+FIRST, SECOND = task("fruit", "vehicle", each=3), task("weather", "place", each=4, shortest=6)
+EVERYTHING = [*FIRST.train, *SECOND.train]
+LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])
+
+
+def learned(name: str, **settings: Any) -> tuple[Method, Rows]:
+    """A method after two tasks, and the representations of all texts as it rounds them."""
+    method = built(name, **settings)
+    before = copied(method.encoder)
+    watched = [watch(method, FIRST), watch(method, SECOND)]
+    assert not any(one.steps or any(shown.is_training for shown in one.shown) for one in watched)
+    assert all(torch.equal(value, before[key]) for key, value in method.encoder.state_dict().items())
+    plain = Plain(method, copied(method), EVERYTHING)
+    with torch.no_grad():
+        rows = (
+            torch.stack([plain.represent(ids, training=False) for ids in plain.rows(EVERYTHING)])
+            .double()
+            .numpy()
+        )
+    return method, np.round(rows / np.linalg.norm(rows, axis=1, keepdims=True) * 2**15) / 2**15
+
+
+def assert_scores(method: Method, expected: Rows) -> None:
+    np.testing.assert_allclose(method.scores(EVERYTHING).numpy(), expected, rtol=0.0, atol=1e-5)
+
+
+def test_ncm_answers_with_the_cosine_to_the_mean_of_each_class() -> None:
+    method, rows = learned("ncm")
+    means = np.stack([rows[label == LABELS].mean(axis=0) for label in range(4)])
+    lengths = np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(means, axis=1))
+    assert_scores(method, rows @ means.T / lengths)
+
+
+def test_lda_answers_with_gaussians_of_one_shrunk_covariance() -> None:
+    method, rows = learned("lda", shrinkage=0.2)
+    means = np.stack([rows[label == LABELS].mean(axis=0) for label in range(4)])
+    around = rows - means[LABELS]
+    covariance = around.T @ around / (len(rows) - 4)
+    shrunk = 0.8 * covariance + 0.2 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    inverse = np.linalg.inv(shrunk)
+    likelihoods = np.array([[-0.5 * (row - one) @ inverse @ (row - one) for one in means] for row in rows])
+    common = np.array([-0.5 * row @ inverse @ row for row in rows])  # the same for all classes
+    assert_scores_relative(method, likelihoods - common[:, None])
+
+
+def assert_scores_relative(method: Method, expected: Rows) -> None:
+    np.testing.assert_allclose(method.scores(EVERYTHING).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_refit_answers_with_a_logistic_regression_on_all_texts() -> None:
+    method, rows = learned("refit", inverse_penalty=3.0)
+    model = LogisticRegression(C=3.0, max_iter=1000).fit(rows, LABELS)
+    assert_scores(method, model.decision_function(rows))
+
+
+def random_features(rows: Rows, maps: int, size: int, seed: int) -> list[Rows]:
+    """relu(z W) of every map, rounded to the grids that keep sums exact."""
+    drawn = np.random.RandomState(seed).standard_normal((maps, rows.shape[1], size))
+    return [np.round(np.maximum(rows @ (np.round(one * 2**10) / 2**10), 0) * 2**6) / 2**6 for one in drawn]
+
+
+def ridge_scores(features: Rows, ridge: float, weights: Rows) -> Rows:
+    """Weighted ridge regression on one-hot targets."""
+    targets = np.eye(4)[LABELS]
+    weighted = features * weights[:, None]
+    gram = weighted.T @ features + ridge * np.eye(features.shape[1])
+    return features @ np.linalg.solve(gram, weighted.T @ targets)  # type: ignore[no-any-return]
+
+
+def test_instant_answers_with_ridge_regression_on_random_features() -> None:
+    method, rows = learned("instant", features=30, maps=2, map_seed=5, ridge=0.7)
+    features = random_features(rows, 2, 30, 5)
+    assert_scores(method, np.mean([ridge_scores(one, 0.7, np.ones(14)) for one in features], axis=0))
+
+
+def cross_validated(features: Rows) -> float:
+    """The ridge of the smallest generalized cross-validation error n |y - Hy|² / tr(I - H)²."""
+    targets, size = np.eye(4)[LABELS], len(features)
+    errors = {}
+    for ridge in np.logspace(-1, 4, 21):
+        hat = features @ np.linalg.inv(features.T @ features + ridge * np.eye(features.shape[1])) @ features.T
+        errors[ridge] = ((targets - hat @ targets) ** 2).sum() / np.trace(np.eye(size) - hat) ** 2
+    return float(min(errors, key=lambda ridge: errors[ridge]))
+
+
+def test_instant_takes_the_ridge_of_generalized_cross_validation_over_the_number_of_maps() -> None:
+    method, rows = learned("instant", features=30, maps=2, map_seed=5)
+    features = random_features(rows, 2, 30, 5)
+    ridge = cross_validated(features[0]) / 2
+    assert_scores(method, np.mean([ridge_scores(one, ridge, np.ones(14)) for one in features], axis=0))
+
+
+@pytest.mark.parametrize("kind", ["relation", "event"])
+def test_relations_and_events_are_read_from_two_layers_at_unit_length(kind: Any) -> None:
+    first = task("fruit", "vehicle", kind=kind, each=3)
+    method = built("ncm", kind)
+    method.learn(first)
+    rows = []
+    for example in first.train:
+        encoded = method.encoder.tokenizer(example.text, return_offsets_mapping=True, return_tensors="pt")
+        offsets = encoded.pop("offset_mapping")[0].tolist()
+        with torch.no_grad():
+            layers = method.encoder.backbone(**encoded, output_hidden_states=True).hidden_states
+        marks = [mark for mark in (example.head, example.tail, example.trigger) if mark is not None]
+        inside = [list(range(1, len(offsets) - 1))]
+        inside += [
+            [at for at, (start, end) in enumerate(offsets) if start < mark.end and end > mark.start]
+            for mark in marks
+        ]
+        # of two layers the first stands for one half, the second for five sixths
+        parts = [layers[depth][0, places].mean(dim=0) for places in inside for depth in (1, 2)]
+        rows.append(torch.cat([part / part.norm() for part in parts]))
+    units = torch.stack(rows) / torch.stack(rows).norm(dim=1, keepdim=True)
+    means = torch.stack([units[:3].mean(dim=0), units[3:].mean(dim=0)])
+    expected = units @ (means / means.norm(dim=1, keepdim=True)).T
+    torch.testing.assert_close(method.scores(first.train), expected, rtol=0.0, atol=1e-4)

@@ -1,0 +1,68 @@
+"""What starts without torch: the package itself, help, lists, wrong options, the history of a model."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "accelerate",
+    "matplotlib",
+    "numpy",
+    "optuna",
+    "pyarrow",
+    "ray",
+    "scipy",
+    "sklearn",
+    "torch",
+    "transformers",
+}
+REPORTING = {"matplotlib", "optuna", "ray"}
+
+
+def imported_by(code: str) -> set[str]:
+    """The packages that a fresh Python has imported after some code, whether or not that ended with `SystemExit`."""
+    program = (
+        "import sys\n"
+        "try:\n" + "".join(f"    {line}\n" for line in code.splitlines()) + "except SystemExit:\n    pass\n"
+        "print('\\n'.join(name for name in sys.modules if '.' not in name))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(ended.stdout.split())
+
+
+def typed(*words: str) -> str:
+    return f"sys.argv = {['repcl', *words]!r}\nfrom repcl.cli import main\nmain()"
+
+
+def test_importing_repcl_loads_nothing_heavy() -> None:
+    assert imported_by("import repcl") & HEAVY == set()
+
+
+@pytest.mark.parametrize("module", ["repcl.classifier", "repcl.methods", "repcl.presets"])
+def test_what_the_classifier_needs_draws_no_figures_and_starts_no_cluster(module: str) -> None:
+    assert imported_by(f"import {module}") & REPORTING == set()
+
+
+def test_the_classifier_itself_draws_no_figures_and_starts_no_cluster() -> None:
+    assert imported_by("from repcl import ContinualClassifier") & REPORTING == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("--version",),
+        ("bench", "--help"),
+        ("learn", "--help"),
+        ("list", "methods"),
+        ("list", "benchmarks"),
+        ("list", "encoders"),
+        ("learn", "--nonsense"),
+        ("bench", "--rounds", "none"),
+        ("history", "no-such-model"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_computes_nothing_starts_without_torch(words: tuple[str, ...]) -> None:
+    assert imported_by(typed(*words)) & HEAVY == set()
