@@ -70,7 +70,7 @@ def table(sizes: Sequence[tuple[int, int]], given: Assumptions) -> str:
         f"replay, memory_total {given.memory_total:,}",
     )
     lines = [
-        "| " + " | ".join((*columns, "FEA in all", "`instant`", "retraining at every task")) + " |",
+        "| " + " | ".join((*columns, "FEA total", "`instant`", "retraining at every task")) + " |",
         "|" + "--:|" * 9,
     ]
     for classes, texts in sizes:

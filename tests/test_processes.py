@@ -13,10 +13,11 @@ from torch import distributed as torch_distributed
 from repcl.data import Batch, TaskStream
 from repcl.errors import ProcessesDisagree
 from repcl.experiments import run_experiment
-from repcl.experiments.run import _check_agreement, _earlier_result
+from repcl.experiments.runs.run import agreed_result, check_agreement
+from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec, plan_run
+from repcl.experiments.runs.store import RunFolder
 from repcl.methods import Method, build_method, load_method, save_method
 from repcl.model import ALONE, Embedder, Processes
-from repcl.model.processes import working_as
 from repcl.training import Observer
 from tests.conftest import tiny_encoder, toy_task
 
@@ -121,33 +122,40 @@ def sentence_of(function: Callable[..., object], *arguments: object, **named: ob
     return "no error"
 
 
-def disagreements(folder: Path, rank: int) -> dict[str, str]:
+def disagreements(folder: Path, processes: Processes) -> dict[str, str]:
     """What is said when folders, data or memories differ between processes."""
+    rank = processes.rank
     own = folder / f"not-shared-{rank}"
     if rank == 0:
         (own / "checkpoint-1").mkdir(parents=True)
         (own / "checkpoint-1/progress.json").write_text('{"fingerprint": "same", "predictions": [["fruit"]]}')
-    method = build_method("fea", "sentence", encoder=tiny_encoder(), settings={}, device="cpu")
+    stream = TaskStream("toy", "sentence", TASKS)
+
+    def run(fingerprint: str, *, fresh: bool = False) -> ResolvedRun:
+        spec = RunSpec("fea", stream, RunOptions(fresh=fresh, processes=processes))
+        return ResolvedRun(spec, "toy", plan_run("fea", stream), RunFolder(own), fingerprint)
+
     return {
-        "folder": sentence_of(_earlier_result, own, "same", "none", fresh=False),
-        "fresh folder": sentence_of(_earlier_result, own, "same", "none", fresh=True),
-        "data": sentence_of(_earlier_result, None, f"data {rank}", "none", fresh=False),
-        "predictions": sentence_of(_check_agreement, method, [f"class {rank}"]),
+        "folder": sentence_of(agreed_result, run("same")),
+        "fresh folder": sentence_of(agreed_result, run("same", fresh=True)),
+        "data": sentence_of(agreed_result, run(f"data {rank}")),
+        "predictions": sentence_of(check_agreement, built(processes), [f"class {rank}"]),
     }
 
 
-def a_run(folder: Path, rank: int) -> list[str]:
+def a_run(folder: Path, processes: Processes) -> list[str]:
     """A whole run in a folder of each process's own; gives what it wrote there."""
     run_experiment(
         "fea",
         TaskStream("toy", "sentence", TASKS, round=0),
         encoder=tiny_encoder(),
         settings={"initial_epochs": 1, "replay_epochs": 1},
-        out=folder / f"out-{rank}",
-        keep="representations",
+        out=folder / f"out-{processes.rank}",
+        save_representations=True,
         report_to=("tensorboard",),
+        processes=processes,
     )
-    return sorted(path.name for path in folder.glob(f"out-{rank}/toy/fea/round-0/*"))
+    return sorted(path.name for path in folder.glob(f"out-{processes.rank}/toy/fea/round-0/*"))
 
 
 SCENARIOS: dict[str, Callable[[Processes], dict[str, Any]]] = {
@@ -167,8 +175,8 @@ def one_of_two(rank: int, folder: str) -> None:
     torch_distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     processes = Processes(number=2, rank=rank)
     found = everything(processes)
-    with working_as(processes):
-        found |= {"disagreements": disagreements(Path(folder), rank), "written": a_run(Path(folder), rank)}
+    found["disagreements"] = disagreements(Path(folder), processes)
+    found["written"] = a_run(Path(folder), processes)
     torch.save(found, f"{folder}/{rank}.pt")
     torch_distributed.destroy_process_group()
 

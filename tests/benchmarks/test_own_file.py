@@ -62,7 +62,7 @@ def test_the_split_follows_the_round(tmp_path: Path) -> None:
 def test_a_class_of_one_example_is_trained_and_noted_as_untested(tmp_path: Path) -> None:
     stream = load_benchmark(write(tmp_path / "a.csv", {"a": 5, "lonely": 1}))
     assert [(len(task.train), len(task.test)) for task in stream.tasks] == [(4, 1), (1, 0)]
-    assert stream.provenance.notes == ("Trained but not tested, for want of examples: 'lonely'.",)
+    assert stream.provenance.notes == ("Trained but not tested for lack of examples: 'lonely'.",)
 
 
 def test_a_separate_test_file_leaves_the_first_file_whole(tmp_path: Path) -> None:

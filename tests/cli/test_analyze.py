@@ -37,7 +37,7 @@ def bench(repcl, data, encoder, out, *more):
 
 
 def test_a_run_is_analyzed_with_tables_a_file_and_figures(repcl, many_texts, encoder_folder, tmp_path):
-    bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--keep", "representations")
+    bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--save-representations")
     folder = tmp_path / "tickets/fea/round-0"
     output = repcl("analyze", folder, "--steps", 50)
     assert output.code == 0, output.err
@@ -59,7 +59,7 @@ def test_a_run_is_analyzed_with_tables_a_file_and_figures(repcl, many_texts, enc
 
 
 def test_an_analysis_is_not_made_twice_unless_asked(repcl, many_texts, encoder_folder, tmp_path):
-    bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--keep", "representations")
+    bench(repcl, many_texts, encoder_folder, tmp_path, "--method", "fea", "--save-representations")
     path = tmp_path / "tickets/fea/round-0/analysis.json"
     repcl("analyze", tmp_path, "--steps", 25)
     first = path.stat().st_mtime_ns
@@ -71,7 +71,7 @@ def test_an_analysis_is_not_made_twice_unless_asked(repcl, many_texts, encoder_f
 
 def test_a_folder_of_runs_gets_one_line_each(repcl, many_texts, encoder_folder, tmp_path):
     methods = ("--method", "fea", "--method", "joint")
-    bench(repcl, many_texts, encoder_folder, tmp_path, *methods, "--keep", "representations")
+    bench(repcl, many_texts, encoder_folder, tmp_path, *methods, "--save-representations")
     output = repcl("analyze", tmp_path, "--steps", 25, "--workers", 1)
     assert output.code == 0, output.err
     assert "Analysis of all runs" in output.out
@@ -79,13 +79,13 @@ def test_a_folder_of_runs_gets_one_line_each(repcl, many_texts, encoder_folder, 
     assert "tickets joint" in output.out
 
 
-def test_what_was_not_kept_is_said_with_the_command_that_keeps_it(repcl, data_file, encoder_folder, tmp_path):
+def test_what_was_not_saved_is_said_with_what_to_type(repcl, data_file, encoder_folder, tmp_path):
     words = ("bench", "--benchmark", data_file, "--tasks", 2, "--method", "fea", "--encoder", encoder_folder)
     repcl(*words, "--out", tmp_path / "runs", "--preset", "smoke", "--workers", 1, "--device", "cpu")
     output = repcl("analyze", tmp_path / "runs/tickets/fea/round-0")
     assert output.code == 0, output.err
-    assert "kept no representations: no mutual information, spectrum, drift or transfer" in output.out
-    assert "--keep representations --fresh" in output.out
+    assert "saved no representations: no mutual information, spectrum, drift or transfer" in output.out
+    assert "add --save-representations --fresh to: repcl bench" in output.out
     assert "Classes that lost most" in output.out
 
 
@@ -102,14 +102,14 @@ def test_figures_that_were_not_drawn_are_not_named(repcl, tmp_path):
     assert "Written: analysis.json beside each result." in output.out
 
 
-def test_too_few_texts_are_said_instead_of_a_number_once_the_run_is_made_again_with_keep(
+def test_too_few_texts_are_said_instead_of_a_number_once_the_run_is_made_again(
     repcl, data_file, encoder_folder, tmp_path
 ):
     words = ("bench", "--benchmark", data_file, "--tasks", 2, "--method", "fea", "--encoder", encoder_folder)
     more = ("--preset", "smoke", "--workers", 1, "--device", "cpu", "--out", tmp_path / "runs")
     repcl(*words, *more)
     repcl("analyze", tmp_path / "runs/tickets/fea/round-0")
-    repcl(*words, *more, "--keep", "representations", "--fresh")
+    repcl(*words, *more, "--save-representations", "--fresh")
     output = repcl("analyze", tmp_path / "runs/tickets/fea/round-0")
     assert output.code == 0, output.err
     assert "too few texts" in output.out
@@ -119,14 +119,7 @@ def test_a_folder_without_runs_ends_with_2_and_advice(repcl, tmp_path):
     output = repcl("analyze", tmp_path)
     assert output.code == 2
     assert "No finished run in" in output.err
-    assert "--keep representations" in output.err
-
-
-def test_a_thing_that_cannot_be_kept_is_named(repcl, data_file, encoder_folder, tmp_path):
-    words = ("bench", "--benchmark", data_file, "--method", "fea", "--encoder", encoder_folder)
-    output = repcl(*words, "--out", tmp_path / "runs", "--keep", "representation")
-    assert output.code == 2
-    assert "Did you mean 'representations'?" in output.err
+    assert "--save-representations" in output.err
 
 
 @pytest.mark.parametrize(("recipe", "methods"), [("bias", ("joint", "fea")), ("representation", ("fea",))])

@@ -5,12 +5,13 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from repcl.benchmarks import StreamSpec
 from repcl.cli.console import make_console, sentence_console
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import print_results, print_table
-from repcl.experiments.events import Event
-from repcl.experiments.failure import Failure
-from repcl.experiments.run_request import RunRequest
+from repcl.experiments.runs.observers import Ended, TaskBegins
+from repcl.experiments.runs.pool import Failure
+from repcl.experiments.runs.spec import ResolvedRun, RunPlan, RunSpec
 from tests.experiments.made_up import class_names, invent_predictions, write_run
 
 ODD = "[/tmp/x] [enforce fail at alloc_cpu.cpp:117] :car: a\\[b]"
@@ -34,8 +35,8 @@ def test_a_console_prints_brackets_and_colons_as_they_are(capsys, make):
 def test_a_table_shows_brackets_in_title_head_and_cells():
     console = paper()
     print_table(console, f"title {ODD}", [f"head {ODD}"], [[f"cell {ODD}"]])
-    for place in ("title", "head", "cell"):
-        assert f"{place} {ODD}" in written(console)
+    for part in ("title", "head", "cell"):
+        assert f"{part} {ODD}" in written(console)
 
 
 def test_the_table_of_results_names_a_benchmark_with_brackets(tmp_path):
@@ -47,16 +48,17 @@ def test_the_table_of_results_names_a_benchmark_with_brackets(tmp_path):
 
 def test_the_reason_of_a_failed_run_is_printed_as_it_is():
     console = paper()
-    request = RunRequest("fea", {"name": "my [data].csv", "round": 0}, {})
-    progress = GridProgress([request.title], console)
-    progress.hear(0, Event("failed", {"outcome": Failure(request, ODD, "")}))
+    plan = RunPlan("fea", None, "minilm-l6", "cpu", {}, round=0)
+    run = ResolvedRun(RunSpec("fea", StreamSpec("my [data].csv")), "my [data]", plan, None, "")
+    progress = GridProgress([run.title], console)
+    progress.hear(0, Ended(Failure(run, ODD, "")))
     assert f"my [data] fea round 0: failed, {ODD}\n" in written(console)
 
 
 def test_a_bar_shows_the_title_of_its_run_as_it_is():
     console = paper(is_terminal=True)
     with GridProgress([f"{ODD} fea round 0"], console) as progress:
-        progress.hear(0, Event("task", {"number": 0, "tasks": 2}))
+        progress.hear(0, TaskBegins(0, 2))
         progress.bars.refresh()
     assert f"{ODD} fea round 0" in written(console)
 

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from repcl.experiments import verify_results
+from repcl.cli.reproduce import RECIPE_NAMES
+from repcl.experiments import RunStore
+from repcl.experiments.recipes import RECIPES
 
 CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu")
 ABLATION = ["repcl", "repcl@mlm", "repcl@no-adv", "repcl@no-con", "repcl@no-xmlm"]
@@ -30,7 +32,7 @@ def test_ablation_runs_all_rows_and_writes_its_table_and_the_report(
         .read_text()
         .startswith("method,tickets Acc,tickets Acc sd\n")
     )
-    assert verify_results(out).checked == 5
+    assert RunStore(out).verify().checked == 5
 
     again = reproduce(repcl, data_file, encoder_folder, out)
     assert "All 5 runs are finished already." in again.out
@@ -97,3 +99,8 @@ def test_bad_words_get_one_sentence(repcl, tmp_path, words, sentence):
     assert output.code == 2
     assert sentence in output.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_help_names_every_recipe():
+    named = RECIPE_NAMES.removesuffix(".").replace(" or ", ", ").split(", ")
+    assert set(named) == set(RECIPES)

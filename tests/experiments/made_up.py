@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from repcl.evaluation import TestedExample, score_predictions, write_predictions
-from repcl.experiments.result import PREDICTIONS, DataSummary, MemorySummary, Result, Seconds, write_result
+from repcl.evaluation import TestedExample, score_predictions
+from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Seconds
+from repcl.experiments.runs.store import PREDICTIONS, RunStore
 from repcl.methods import METHODS
 
 
@@ -88,10 +89,7 @@ def write_run(
             statistics_bytes=statistics_bytes,
         ),
     )
-    folder = out / benchmark / row / f"round-{round}"
-    folder.mkdir(parents=True)
-    write_predictions(folder / PREDICTIONS, tested)
-    write_result(result, folder)
+    RunStore(out).folder(benchmark, row, round).finish(result, tested)
     return result
 
 

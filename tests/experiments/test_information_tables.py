@@ -7,13 +7,20 @@ from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
+from repcl.experiments.analyses import estimator_of
+from repcl.experiments.run_analysis import (
+    ANALYSIS,
+    AUTHORS_ANALYSIS,
+    Representations,
+    RunAnalysis,
+    read_analysis,
+)
 
 from repcl.analysis.drift import Movement
 from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
 from repcl.errors import ResultMismatch
-from repcl.experiments.analyses import estimator_of
 from repcl.experiments.paper import load_paper
 from repcl.experiments.recipes import RECIPES
 from repcl.experiments.reporting.analysis_figures import draw_fitting, draw_probes, draw_spectra, run_drawings
@@ -22,13 +29,6 @@ from repcl.experiments.reporting.analysis_tables import run_tables
 from repcl.experiments.reporting.information_cells import analyzed_rows
 from repcl.experiments.reporting.information_tables import first_task_table
 from repcl.experiments.reporting.runs import load_runs
-from repcl.experiments.run_analysis import (
-    ANALYSIS,
-    AUTHORS_ANALYSIS,
-    Representations,
-    RunAnalysis,
-    read_analysis,
-)
 from repcl.presets import load_preset
 from tests.experiments.made_up import invent_predictions, write_run
 

@@ -5,12 +5,13 @@ import pytest
 from repcl.benchmarks import BENCHMARKS
 from repcl.data import Example, Task, TaskStream
 from repcl.errors import ResultMismatch, UnknownName
-from repcl.experiments import plan_run, write_report
-from repcl.experiments.cost import expected_seconds, measure_step
+from repcl.experiments import plan_run
 from repcl.experiments.paper import load_paper
-from repcl.experiments.plan import split_variant, variant_settings
 from repcl.experiments.recipes import RECIPES, find_recipe, note_recipe, noted_recipes
+from repcl.experiments.report import write_report
 from repcl.experiments.reporting.runs import load_runs
+from repcl.experiments.runs.cost import expected_seconds, measure_step
+from repcl.experiments.runs.spec import split_variant, variant_settings
 from repcl.methods import METHODS, relative_cost
 from tests.conftest import tiny_encoder, toy_example
 from tests.experiments.made_up import write_grid

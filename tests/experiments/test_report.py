@@ -12,8 +12,9 @@ from scipy import stats
 
 from repcl.errors import MissingData, ResultMismatch
 from repcl.evaluation import TestedExample
-from repcl.experiments import verify_results, write_report
+from repcl.experiments import RunStore
 from repcl.experiments.paper import load_paper
+from repcl.experiments.report import write_report
 from repcl.experiments.reporting.classes import forgotten_table
 from repcl.experiments.reporting.formats import to_csv, to_latex, to_markdown
 from repcl.experiments.reporting.runs import BenchmarkRuns, load_runs
@@ -442,7 +443,7 @@ def test_durations_have_the_unit_that_people_use():
 
 
 def test_stored_metrics_are_those_of_the_stored_predictions(report):
-    verified = verify_results(report)
+    verified = RunStore(report).verify()
     assert verified.checked == len(list(report.rglob("result.json"))) == 11
     assert verified.without_predictions == 0
 
@@ -452,7 +453,7 @@ def test_a_changed_metric_is_found(tmp_path):
     path = next(tmp_path.rglob("result.json"))
     path.write_text(path.read_text().replace('"final_accuracy": 1.0', '"final_accuracy": 0.9'))
     with pytest.raises(ResultMismatch, match=r"final_accuracy = 0\.9, its predictions give 1\.0"):
-        verify_results(tmp_path)
+        RunStore(tmp_path).verify()
 
 
 def test_lost_predictions_are_found(tmp_path):
@@ -460,13 +461,13 @@ def test_lost_predictions_are_found(tmp_path):
     path = next(tmp_path.rglob("predictions.jsonl"))
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
     with pytest.raises(ResultMismatch, match="number of test examples = 4, its predictions give 3"):
-        verify_results(tmp_path)
+        RunStore(tmp_path).verify()
 
 
 def test_results_without_predictions_are_counted_not_refused(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]])
     next(tmp_path.rglob("predictions.jsonl")).unlink()
-    assert verify_results(tmp_path).without_predictions == 1
+    assert RunStore(tmp_path).verify().without_predictions == 1
 
 
 # ---- in a browser -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from repcl.errors import InvalidSetting, MissingData, UnknownName
-from repcl.experiments import verify_results
+from repcl.experiments import RunStore
 from repcl.experiments.results_page import NOTHING_YET, render_results, write_results_page
 from tests.experiments.made_up import write_grid
 
@@ -20,7 +20,7 @@ def test_the_page_in_docs_is_what_the_committed_results_give():
 
 
 def test_committed_results_agree_with_their_predictions_where_these_are_stored():
-    verify_results(ROOT / "results")
+    RunStore(ROOT / "results").verify()
 
 
 @pytest.fixture

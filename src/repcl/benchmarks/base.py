@@ -5,14 +5,13 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from platformdirs import user_cache_dir
 
 from repcl.data.examples import Example, InputKind
 from repcl.errors import InvalidData, MissingData
 
-Protocol = Literal["code", "paper"]
+PROTOCOLS = ("code", "paper")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Benchmark:
         """Names of the original files that a folder lacks."""
         return [file.name for file in self.files if not (folder / file.name).is_file()]
 
-    def corpus(self, folder: Path, generator: random.Random, protocol: Protocol = "code") -> Corpus:
+    def corpus(self, folder: Path, generator: random.Random, protocol: str = "code") -> Corpus:
         """Read the original files and split every class."""
         if missing := self.missing_files(folder):
             raise MissingData(f"{self.name} needs {', '.join(missing)} in {folder}: {self.remedy()}.")

@@ -13,7 +13,7 @@ from repcl.benchmarks.stream import file_digest
 from repcl.errors import InvalidData, MissingData
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with a file's name, the bytes that are there, and the bytes in all where known."""
+"""Called with a file's name, the bytes that are there, and the total bytes where known."""
 
 ATTEMPTS = 4
 SILENCE_SECONDS = 30
@@ -57,7 +57,7 @@ def _fetch_file(file: SourceFile, folder: Path, progress: Progress, pause_second
         if attempt == ATTEMPTS:
             raise MissingData(
                 f"Could not fetch {file.url} ({reason}): check the network and run the command again "
-                f"(it goes on where it stopped), or put {file.name} in {folder} yourself."
+                f"(it resumes), or put {file.name} in {folder} yourself."
             )
         time.sleep(pause_seconds * attempt)
     _verify(file, part)
@@ -65,7 +65,7 @@ def _fetch_file(file: SourceFile, folder: Path, progress: Progress, pause_second
 
 
 def _continue(file: SourceFile, part: Path, progress: Progress) -> None:
-    """Append to the part that is there, or start over where the server cannot go on from it."""
+    """Append to the part that is there, or start over where the server cannot resume it."""
     there = part.stat().st_size if part.exists() else 0
     request = Request(file.url or "", headers={"User-Agent": "repcl"})
     if there:

@@ -37,7 +37,7 @@ def read_hwu64(folder: Path, generator: random.Random, *, class_cap: int | None 
     Args:
         folder: holds the original file.
         generator: shuffles the classes one after the other, in the order of `LABELS`.
-        class_cap: the released code keeps 194 texts a class; the paper names no cap.
+        class_cap: the released code keeps 194 texts per class; the paper names no cap.
     """
     groups = by_class(_examples(folder / FILE))
     splits = {}

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from repcl.benchmarks.arrangement import Arrangement
 from repcl.benchmarks.base import Corpus, Split
+from repcl.benchmarks.spec import StreamSpec
 from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream
 from repcl.errors import InvalidData
 
@@ -16,20 +16,19 @@ def build_stream(
     kind: InputKind,
     corpus: Corpus,
     tasks: list[list[str]],
-    arrangement: Arrangement,
+    spec: StreamSpec,
     *,
-    round: int,
     files: Sequence[Path],
 ) -> TaskStream:
     """Fill each task with its classes' examples."""
-    kept = {label: arrangement.cap(corpus.splits[label]) for task in tasks for label in task}
+    kept = {label: spec.cap(corpus.splits[label]) for task in tasks for label in task}
     provenance = Provenance(
         files=_digests(files),
         complete=corpus.complete,
         capped=_size(kept) < _size(corpus.splits),
         notes=(*corpus.notes, *_left_out(corpus, kept), *_untested(name, kept), *_shared(kept)),
     )
-    return TaskStream(name, kind, tuple(_task(labels, kept) for labels in tasks), round, provenance)
+    return TaskStream(name, kind, tuple(_task(labels, kept) for labels in tasks), spec.round, provenance)
 
 
 def file_digest(path: Path, algorithm: str = "sha256") -> str:
@@ -70,7 +69,7 @@ def _untested(name: str, splits: Mapping[str, Split]) -> list[str]:
             f"Nothing is left to test in {name}: no class has a second example; add examples or a test file."
         )
     shown = ", ".join(map(repr, untested[:5])) + (", …" if len(untested) > 5 else "")
-    return [f"Trained but not tested, for want of examples: {shown}."] if untested else []
+    return [f"Trained but not tested for lack of examples: {shown}."] if untested else []
 
 
 def _shared(splits: Mapping[str, Split]) -> list[str]:

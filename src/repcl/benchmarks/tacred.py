@@ -42,7 +42,7 @@ def read_tacred(folder: Path, generator: random.Random, *, test_cap: int = 41) -
     Args:
         folder: holds the three original files.
         generator: shuffles the relations one after the other, in the order of first appearance.
-        test_cap: at most so many test sentences a relation; 41 in the released code (it compares before it
+        test_cap: at most so many test sentences per relation; 41 in the released code (it compares before it
             counts), 40 in the paper.
     """
     groups = by_class(example for file in FILES for example in _examples(folder / file.name))

@@ -4,24 +4,22 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings, make_estimator
 from repcl.cli.console import make_console
 from repcl.cli.failures import end_with, forget_failures, list_failures
-from repcl.cli.tables import print_table
-from repcl.experiments.analyses import AnalysisRequest, analyze_all, estimator_of, run_folders
-from repcl.experiments.failure import Failure
-from repcl.experiments.kept import keep_again
-from repcl.experiments.reporting.analysis_figures import run_drawings
-from repcl.experiments.reporting.analysis_overview import overview_table
-from repcl.experiments.reporting.analysis_tables import run_tables
-from repcl.experiments.reporting.table import Table
-from repcl.experiments.result import RESULT, Result, read_result
-from repcl.experiments.run_analysis import ANALYSIS, AUTHORS_ANALYSIS, RunAnalysis
+
+if TYPE_CHECKING:
+    from repcl.analysis.estimator_settings import EstimatorSettings
+    from repcl.experiments.reporting.table import Table
+    from repcl.experiments.representations.analysis import AnalysisSpec, RunAnalysis
+    from repcl.experiments.runs.observers import Event
+    from repcl.experiments.runs.pool import Failure
+    from repcl.experiments.runs.result import Result
+    from repcl.experiments.runs.store import StoredRun
 
 
 def analyze(
@@ -33,29 +31,34 @@ def analyze(
     authors: Annotated[
         bool, typer.Option("--authors", help="The estimator of the authors' code, which over-estimates.")
     ] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one per core.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Analyze again what was analyzed.")] = False,
 ) -> None:
     """Mutual information, spectrum, drift and transfer of finished runs."""
+    from repcl.experiments.reporting.analysis_figures import run_drawings
+    from repcl.experiments.reporting.analysis_overview import overview_table
+    from repcl.experiments.reporting.analysis_tables import run_tables
+    from repcl.experiments.representations.analysis import AUTHORS_ANALYSIS, AnalysisSpec
+    from repcl.experiments.runs.store import ANALYSIS, RunStore
+
     console = make_console()
     file = AUTHORS_ANALYSIS if authors else ANALYSIS
-    results = {folder: read_result(folder / RESULT) for folder in run_folders(run)}
-    requests = [
-        AnalysisRequest(folder, _estimator(result, critics, steps, authors), fresh, file)
-        for folder, result in results.items()
+    specs = [
+        AnalysisSpec(one, _estimator(one.result, critics, steps, authors), fresh, file)
+        for one in RunStore(run).some_runs("repcl bench --save-representations ...")
     ]
-    analyses, failures = perform_analyses(requests, console, workers=workers)
+    analyses, failures = perform_analyses(specs, console, workers=workers)
     prefix, figures = Path(file).stem, 0
-    for folder, analysis in analyses.items():
-        for drawing in run_drawings(results[folder].row, analysis, prefix):
-            drawing.save(folder)
+    for one, analysis in analyses:
+        for drawing in run_drawings(one.result.row, analysis, prefix):
+            drawing.save(one.folder)
             figures += 1
-        _say_what_is_missing(results[folder], analysis, folder, console)
+        _say_what_is_missing(one, analysis, console)
     if len(analyses) == 1:
-        [(folder, analysis)] = analyses.items()
+        [(_, analysis)] = analyses
         print_tables(run_tables(analysis), console)
     elif analyses:
-        print_tables([overview_table([(results[folder], one) for folder, one in analyses.items()])], console)
+        print_tables([overview_table([(one.result, analysis) for one, analysis in analyses])], console)
     if analyses:
         written = f"{file} and {prefix}-*.svg, *.png" if figures else file
         console.print(f"Written: {written} beside each result.", highlight=False)
@@ -64,23 +67,33 @@ def analyze(
 
 
 def perform_analyses(
-    requests: Sequence[AnalysisRequest], console: Console, *, workers: int | None
-) -> tuple[dict[Path, RunAnalysis], list[Failure]]:
+    specs: "Sequence[AnalysisSpec]", console: Console, *, workers: int | None
+) -> "tuple[list[tuple[StoredRun, RunAnalysis]], list[Failure]]":
     """Analyze runs, with a line for each as it is done; what was found and what failed, in their order."""
-    done: dict[Path, RunAnalysis | Failure] = {}
-    for request, outcome in analyze_all(requests, workers=workers or os.cpu_count() or 1):
-        done[request.folder] = outcome
-        word = "Could not analyze" if isinstance(outcome, Failure) else "Analyzed"
-        line = f"{word} {len(done)} of {len(requests)}: {request.folder}"
-        console.print(line, highlight=False, soft_wrap=True)
-    ordered = [(request, done[request.folder]) for request in requests]
-    forget_failures(ordered)
-    analyses = {request.folder: found for request, found in ordered if isinstance(found, RunAnalysis)}
-    return analyses, [found for _, found in ordered if isinstance(found, Failure)]
+    from repcl.experiments.representations.analysis import RunAnalysis, perform_analysis
+    from repcl.experiments.runs.observers import Ended
+    from repcl.experiments.runs.pool import Failure, perform_all
+
+    done: list[int] = []
+
+    def hear(index: int, event: "Event") -> None:
+        if isinstance(event, Ended):
+            done.append(index)
+            word = "Could not analyze" if isinstance(event.outcome, Failure) else "Analyzed"
+            line = f"{word} {len(done)} of {len(specs)}: {specs[index].run.folder}"
+            console.print(line, highlight=False, soft_wrap=True)
+
+    outcomes = perform_all(specs, perform_analysis, workers=workers or os.cpu_count() or 1, listener=hear)
+    found = list(zip(specs, outcomes, strict=True))
+    forget_failures(found)
+    analyses = [(spec.run, outcome) for spec, outcome in found if isinstance(outcome, RunAnalysis)]
+    return analyses, [outcome for outcome in outcomes if isinstance(outcome, Failure)]
 
 
-def print_tables(tables: Sequence[Table], console: Console) -> None:
+def print_tables(tables: "Sequence[Table]", console: Console) -> None:
     """Tables as text; empty ones are left out."""
+    from repcl.cli.tables import print_table
+
     for table in tables:
         if table.rows:
             titles = [column.title for column in table.columns]
@@ -89,18 +102,25 @@ def print_tables(tables: Sequence[Table], console: Console) -> None:
                 console.print(note, highlight=False)
 
 
-def _estimator(result: Result, critics: int | None, steps: int | None, authors: bool) -> EstimatorSettings:
+def _estimator(
+    result: "Result", critics: int | None, steps: int | None, authors: bool
+) -> "EstimatorSettings":
+    from repcl.analysis.estimator_settings import AUTHORS, make_estimator
+    from repcl.experiments.representations.analysis import estimator_of
+
     chosen = AUTHORS if authors else estimator_of(result)
     given = {"critics": critics or chosen.critics, "steps": steps or chosen.steps}
     return make_estimator(asdict(chosen) | given)
 
 
-def _say_what_is_missing(result: Result, analysis: RunAnalysis, folder: Path, console: Console) -> None:
+def _say_what_is_missing(run: "StoredRun", analysis: "RunAnalysis", console: Console) -> None:
+    from repcl.experiments.representations.read import how_to_save
+
     if analysis.representations is not None:
         return
     console.print(
-        f"{folder} kept no representations: no mutual information, spectrum, drift or transfer. "
-        f"To keep them: {keep_again(result)}",
+        f"{run.folder} saved no representations: no mutual information, spectrum, drift or transfer; "
+        f"{how_to_save(run.result)}",
         style="yellow",
         highlight=False,
         soft_wrap=True,

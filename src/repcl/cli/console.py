@@ -2,17 +2,15 @@
 
 from rich.console import Console
 
-from repcl.model.processes import processes
-
 WIDE = 400
 
 
-def make_console() -> Console:
+def make_console(*, is_quiet: bool = False) -> Console:
     """A console as wide as the terminal, or as wide as anything we print where there is none.
 
-    Of several processes only the first one speaks.
+    Args:
+        is_quiet: print nothing, as all but the first of several processes do.
     """
-    is_quiet = not processes().is_first
     console = Console(quiet=is_quiet, markup=False, emoji=False)
     if console.is_terminal:
         return console

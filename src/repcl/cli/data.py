@@ -2,22 +2,22 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from repcl.benchmarks import BENCHMARKS
-from repcl.benchmarks.base import Benchmark
-from repcl.benchmarks.check import CheckResult, check
-from repcl.benchmarks.download import fetch
 from repcl.errors import UnknownName
+
+if TYPE_CHECKING:
+    from repcl.benchmarks.base import Benchmark
+    from repcl.benchmarks.check import CheckResult
 
 data_app = typer.Typer(help="Fetch and check the benchmarks' original files.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help=f"One of {', '.join(BENCHMARKS)}.")]
+Name = Annotated[str, typer.Argument(help="A benchmark; `repcl list benchmarks` names them.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder with one folder per benchmark; else REPCL_DATA, else the user's cache folder."),
@@ -27,6 +27,8 @@ DataDir = Annotated[
 @data_app.command("get")
 def get_command(name: Name, data_dir: DataDir = None) -> None:
     """Fetch a benchmark's original files from their public home."""
+    from repcl.benchmarks import BENCHMARKS
+
     if name not in BENCHMARKS:
         raise UnknownName("benchmark", name, BENCHMARKS)
     benchmark = BENCHMARKS[name]
@@ -39,6 +41,8 @@ def get_command(name: Name, data_dir: DataDir = None) -> None:
 @data_app.command("check")
 def check_command(name: Name, data_dir: DataDir = None) -> None:
     """Say which files are there, which are missing, and how many examples each class has."""
+    from repcl.benchmarks.check import check
+
     result = check(name, data_dir)
     console = _console()
     _print_source(console, result.benchmark)
@@ -56,13 +60,15 @@ def _console() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def _print_source(console: Console, benchmark: Benchmark) -> None:
+def _print_source(console: Console, benchmark: "Benchmark") -> None:
     console.print(f"citation: {benchmark.citation}")
     console.print(f"source: {benchmark.source}")
     console.print(f"license: {benchmark.license}")
 
 
-def _fetch_with_bars(console: Console, benchmark: Benchmark, data_dir: Path | None) -> Path:
+def _fetch_with_bars(console: Console, benchmark: "Benchmark", data_dir: Path | None) -> Path:
+    from repcl.benchmarks.download import fetch
+
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console) as bars:
         ids = {file.name: bars.add_task(file.name, start=False, visible=False) for file in benchmark.files}
@@ -74,14 +80,14 @@ def _fetch_with_bars(console: Console, benchmark: Benchmark, data_dir: Path | No
         return fetch(benchmark, data_dir, show)
 
 
-def _file_table(result: CheckResult) -> Table:
+def _file_table(result: "CheckResult") -> Table:
     table = Table("file", "bytes", "hash of the public file", title=str(result.folder))
     for file in result.files:
         table.add_row(file.name, "missing" if file.size is None else f"{file.size:,}", file.digest)
     return table
 
 
-def _class_table(result: CheckResult) -> Table:
+def _class_table(result: "CheckResult") -> Table:
     train = sum(count.train for count in result.classes)
     test = sum(count.test for count in result.classes)
     table = Table(title="Round 0", show_footer=True)

@@ -4,12 +4,10 @@ from enum import Enum
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from repcl.benchmarks import BENCHMARKS
 from repcl.cli.console import make_console
 from repcl.cli.tables import print_table
-from repcl.methods.table import TABLE
-from repcl.model import ENCODERS
 
 
 class Thing(str, Enum):
@@ -23,32 +21,46 @@ class Thing(str, Enum):
 def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks or encoders")]) -> None:
     """Show what there is to choose from."""
     console = make_console()
-    if what is Thing.methods:
-        rows = [
-            [
-                name,
-                method.paper,
-                str(method.year or "–"),
-                ", ".join(method.kinds),
-                method.also_keeps,
-                f"{method.cost:.2f}",
-                ", ".join(method.variants) or "–",
-            ]
-            for name, method in TABLE.items()
+    show = {Thing.methods: _methods, Thing.benchmarks: _benchmarks, Thing.encoders: _encoders}
+    show[what](console)
+
+
+def _methods(console: Console) -> None:
+    from repcl.methods.table import TABLE
+
+    rows = [
+        [
+            name,
+            method.paper,
+            str(method.year or "–"),
+            ", ".join(method.kinds),
+            method.also_keeps,
+            f"{method.cost:.2f}",
+            ", ".join(method.variants) or "–",
         ]
-        columns = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
-        print_table(console, "Methods", columns, rows)
-        console.print("cost: of a run on the first tasks of demo relative to FEA (benchmarks/method_cost.py)")
-    elif what is Thing.benchmarks:
-        rows = [
-            [name, benchmark.kind, str(benchmark.tasks), benchmark.license]
-            for name, benchmark in BENCHMARKS.items()
-        ]
-        print_table(console, "Benchmarks", ["name", "input", "tasks", "license"], rows)
-    else:
-        rows = [[name, encoder.description, encoder.license] for name, encoder in ENCODERS.items()]
-        rows.append(["a folder", "any encoder saved by transformers, with *.safetensors", ""])
-        rows.append(
-            ["a Hugging Face id", "for instance bert-base-uncased, roberta-base, microsoft/mpnet-base", ""]
-        )
-        print_table(console, "Encoders", ["name", "what it is", "license"], rows)
+        for name, method in TABLE.items()
+    ]
+    columns = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
+    print_table(console, "Methods", columns, rows)
+    console.print("cost: of a run on the first tasks of demo relative to FEA (benchmarks/method_cost.py)")
+
+
+def _benchmarks(console: Console) -> None:
+    from repcl.benchmarks import BENCHMARKS
+
+    rows = [
+        [name, benchmark.kind, str(benchmark.tasks), benchmark.license]
+        for name, benchmark in BENCHMARKS.items()
+    ]
+    print_table(console, "Benchmarks", ["name", "input", "tasks", "license"], rows)
+
+
+def _encoders(console: Console) -> None:
+    from repcl.model.bundled import ENCODERS
+
+    rows = [[name, encoder.description, encoder.license] for name, encoder in ENCODERS.items()]
+    rows.append(["a folder", "any encoder saved by transformers, with *.safetensors", ""])
+    rows.append(
+        ["a Hugging Face id", "for instance bert-base-uncased, roberta-base, microsoft/mpnet-base", ""]
+    )
+    print_table(console, "Encoders", ["name", "what it is", "license"], rows)

@@ -15,6 +15,7 @@ from repcl.cli.console import sentence_console
 from repcl.cli.data import data_app
 from repcl.cli.discover import discover_command
 from repcl.cli.history import history, rollback
+from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
 from repcl.cli.lists import list_things
 from repcl.cli.predict import evaluate, predict
@@ -22,7 +23,6 @@ from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
 from repcl.cli.tune import tune
 from repcl.errors import InvalidSetting, RepclError
-from repcl.experiments.launch import is_launched, launched
 
 MAKE_RUNS = ("bench", "reproduce")
 
@@ -68,7 +68,7 @@ def _options(
             f"accelerate launch is for {' and '.join(MAKE_RUNS)}; "
             f"start `repcl {context.invoked_subcommand}` without it."
         )
-    context.with_resource(launched())
+    context.obj = context.with_resource(launched())
 
 
 def main() -> None:

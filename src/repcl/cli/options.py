@@ -8,7 +8,7 @@ import typer
 TasksOption = Annotated[int | None, typer.Option(help="Number of tasks.")]
 ClassesPerTaskOption = Annotated[int | None, typer.Option(help="Classes in each task.")]
 ClassOrderOption = Annotated[Path | None, typer.Option(help="File with the order of classes.")]
-MaxTrainOption = Annotated[int | None, typer.Option(help="Training texts of a class.")]
+MaxTrainOption = Annotated[int | None, typer.Option(help="Training texts per class.")]
 TestFileOption = Annotated[Path | None, typer.Option(help="Test part of your own data file.")]
 TextColumnOption = Annotated[str, typer.Option(help="Column with the texts of your own file.")]
 LabelColumnOption = Annotated[str, typer.Option(help="Column with the labels of your own file.")]
@@ -17,14 +17,17 @@ ProtocolOption = Annotated[
 ]
 DataDirOption = Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")]
 DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")]
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one a core.")]
+WorkersOption = Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one per core.")]
 RayOption = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: HOST:PORT, ray://HOST:PORT, auto or local."),
 ]
 EncoderOption = Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")]
-OutOption = Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")]
+SaveRepresentationsOption = Annotated[
+    bool, typer.Option("--save-representations", help="Save representations for `repcl analyze`.")
+]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Start over instead of resuming.")]
+OutOption = Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes from there.")]
 PresetOption = Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")]
 RoundsOption = Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")]
 ReportToOption = Annotated[

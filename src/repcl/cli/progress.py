@@ -1,13 +1,15 @@
-"""The live overview of a grid: what runs, how far it is, what it has reached, how long it will take."""
+"""The live overview of runs: what is being made, how far it is, what it reached, how long it will take."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from repcl.experiments.events import Event
+if TYPE_CHECKING:
+    from repcl.experiments.runs.observers import Event
 
 PARTS = 1000  # a task of a run is that many parts of its bar
 
@@ -42,22 +44,23 @@ class GridProgress:
     ) -> None:
         self.bars.stop()
 
-    def hear(self, number: int, event: Event) -> None:
+    def hear(self, index: int, event: "Event") -> None:
         """Show an event of a run."""
-        state = self.states[number]
+        state = self.states[index]
         state.hear(event)
-        if number not in self.lines:
-            self.lines[number] = self.bars.add_task(self.titles[number], total=PARTS, what="")
-        self.bars.update(self.lines[number], completed=state.share * PARTS, what=state.what)
+        if index not in self.lines:
+            self.lines[index] = self.bars.add_task(self.titles[index], total=PARTS, what="")
+        self.bars.update(self.lines[index], completed=state.share * PARTS, what=state.what)
         done = sum(state.share for state in self.states)
         failed = sum(state.has_failed for state in self.states)
         ended = sum(state.has_ended for state in self.states)
         what = f"{ended} ended" + (f", {failed} failed" if failed else "")
         self.bars.update(self.overall, completed=done * PARTS, what=what)
-        if event.kind in ("accuracy", "note", "failed"):
-            self.console.print(Text(f"{self.titles[number]}: {state.news(event)}"), soft_wrap=True)
+        news = state.news(event)
+        if news is not None:
+            self.console.print(Text(f"{self.titles[index]}: {news}"), soft_wrap=True)
         if state.has_ended:
-            self.bars.update(self.lines[number], visible=False)
+            self.bars.update(self.lines[index], visible=False)
 
 
 class RunState:
@@ -70,45 +73,54 @@ class RunState:
         self.has_ended = False
         self._task, self._tasks = 0, 1
         self._stage, self._steps, self._steps_per_epoch, self._epochs = "", 0, 1, 1
-        self._stages_in_task = 0
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: "Event") -> None:
         """Take an event into account."""
-        values = event.values
-        if event.kind == "task":
-            self._task, self._tasks, self._stages_in_task = values["number"], values["tasks"], 0
-        elif event.kind == "stage":
-            self._stage, self._epochs, self._steps_per_epoch = (
-                values["name"],
-                values["epochs"],
-                values["steps"],
-            )
-            self._steps = 0
-            self._stages_in_task += 1
-        elif event.kind == "step":
-            self._steps += 1
-        elif event.kind in ("done", "failed"):
-            self.has_ended, self.has_failed = True, event.kind == "failed"
-        self.share = 1.0 if self.has_ended else self._estimate()
-        self.what = self._describe(values.get("terms", {}))
+        from repcl.experiments.runs.observers import Ended, StageBegins, StepEnds, TaskBegins
+        from repcl.experiments.runs.pool import Failure
 
-    def news(self, event: Event) -> str:
-        """The event as a line of text."""
-        if event.kind == "note":
-            return str(event.values["text"])
-        if event.kind == "failed":
-            return f"failed, {event.values['outcome'].reason}"
-        accuracy = event.values["accuracy"]
-        reached = "not evaluated" if accuracy is None else f"accuracy {accuracy:.1%}"
-        return f"task {event.values['number'] + 1} of {self._tasks} learned, {reached} on all classes so far"
+        terms: Mapping[str, float] = {}
+        match event:
+            case TaskBegins(number, tasks):
+                self._task, self._tasks = number, tasks
+            case StageBegins(stage, epochs, steps_per_epoch):
+                self._stage, self._epochs, self._steps_per_epoch = stage, epochs, steps_per_epoch
+                self._steps = 0
+            case StepEnds(terms):
+                self._steps += 1
+            case Ended(outcome):
+                self.has_ended, self.has_failed = True, isinstance(outcome, Failure)
+        self.share = 1.0 if self.has_ended else self._estimate()
+        self.what = self._describe(terms)
+
+    def news(self, event: "Event") -> str | None:
+        """The event as a line of text, if it is worth one."""
+        from repcl.experiments.runs.observers import Ended, Note, TaskEnds
+        from repcl.experiments.runs.pool import Failure
+
+        match event:
+            case Note(text):
+                return text
+            case Ended(Failure() as failure):
+                return f"failed, {failure.reason}"
+            case TaskEnds(number, accuracy):
+                reached = "not evaluated" if accuracy is None else f"accuracy {accuracy:.1%}"
+                return f"task {number + 1} of {self._tasks} learned, {reached} on all classes so far"
+        return None
 
     def _estimate(self) -> float:
         """Tasks done and the part of this task: training stages are taken for most of it."""
+        from repcl.training import Stage
+
         within = self._steps / max(1, self._epochs * self._steps_per_epoch)
-        part = {"initial learning": 0.6 * within, "memory update": 0.6, "replay": 0.6 + 0.35 * within}
+        part = {
+            Stage.INITIAL_LEARNING.value: 0.6 * within,
+            Stage.MEMORY_UPDATE.value: 0.6,
+            Stage.REPLAY.value: 0.6 + 0.35 * within,
+        }
         return (self._task + part.get(self._stage, 0.95)) / self._tasks
 
-    def _describe(self, terms: dict[str, float]) -> str:
+    def _describe(self, terms: Mapping[str, float]) -> str:
         epoch = min(self._epochs, self._steps // max(1, self._steps_per_epoch) + 1)
         losses = " ".join(f"{name} {value:.2f}" for name, value in terms.items())
         return f"task {self._task + 1}/{self._tasks} {self._stage} epoch {epoch}/{self._epochs} {losses}"

@@ -7,8 +7,9 @@ import typer
 
 from repcl.cli.console import make_console
 from repcl.cli.tables import print_results
-from repcl.errors import MissingData, UnknownName
-from repcl.experiments import find_results, verify_results, write_report
+from repcl.errors import UnknownName
+from repcl.experiments import RunStore
+from repcl.experiments.report import write_report
 
 
 def report(
@@ -18,12 +19,11 @@ def report(
     ] = None,
 ) -> None:
     """Write report.html, tables and figures of finished runs."""
-    results = find_results(folder)
-    if not results:
-        raise MissingData(f"No finished run in {folder}; `repcl bench --out {folder} ...` makes some.")
+    store = RunStore(folder)
+    results = [run.result for run in store.some_runs(f"repcl bench --out {folder} ...")]
     if against is not None and against not in {result.row for result in results}:
         raise UnknownName("method in this folder", against, sorted({result.row for result in results}))
-    verify_results(folder)
+    store.verify()
     console = make_console()
     print_results(results, console)
     console.print(f"Report: {write_report(folder, against=against)}", highlight=False, soft_wrap=True)

@@ -1,56 +1,33 @@
 """The runs of `repcl bench` and `repcl reproduce`: checked before the first starts, made, and summed up."""
 
 import os
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from repcl.cli.failures import end_with, forget_failures, list_failures
-from repcl.cli.progress import GridProgress
-from repcl.cli.tables import print_results
 from repcl.errors import InvalidSetting
-from repcl.experiments import Result, write_report
-from repcl.experiments.cluster.grid import run_on_ray
-from repcl.experiments.failure import Failure
-from repcl.experiments.grid import run_grid
-from repcl.experiments.plan import split_variant
-from repcl.experiments.run import check_earlier, run_folder
-from repcl.experiments.run_request import RunRequest
-from repcl.methods.build import method_class
-from repcl.model import check_encoder
-from repcl.model.processes import processes
+
+if TYPE_CHECKING:
+    from repcl.benchmarks import StreamSpec
+    from repcl.experiments.runs.pool import Failure
+    from repcl.experiments.runs.result import Result
+    from repcl.experiments.runs.spec import ResolvedRun, RunSpec
 
 
-def checked_requests(requests: list[RunRequest], console: Console) -> list[RunRequest]:
-    """The requests that can be run; what is wrong with any of them is found before the first starts."""
-    _refuse_shared_names(requests)
-    possible, told = [], set()
-    for request in requests:
-        stream = request.load_stream()
-        kinds = method_class(split_variant(request.method)[0]).kinds
-        if stream.kind not in kinds:
-            line = f"Skipped: {request.method} takes {' and '.join(kinds)} input, not {stream.kind}."
-        else:
-            plan = request.plan(stream)
-            check_encoder(plan.encoder)
-            if not request.options["fresh"]:
-                folder = run_folder(request.options["out"], stream, plan)
-                check_earlier(folder, plan.fingerprint(stream), request.options.get("keep", "none"))
-            possible.append(request)
-            line = ""
-        for text in filter(None, (line, *stream.provenance.notes)):
-            if text not in told:
-                told.add(text)
-                console.print(text, style="yellow", highlight=False)
-    if not possible:
-        raise InvalidSetting("None of the chosen methods takes the input of the chosen benchmarks.")
-    return possible
+def typed_command() -> str:
+    """What the user typed, for the record."""
+    return shlex.join(["repcl", *sys.argv[1:]])
 
 
-def _refuse_shared_names(requests: list[RunRequest]) -> None:
+def refuse_shared_names(streams: "Sequence[StreamSpec]") -> None:
     """Refuse two files of one name: their runs would have one folder."""
     named: dict[str, str] = {}
-    for data in dict.fromkeys(str(request.stream["name"]) for request in requests):
+    for data in dict.fromkeys(stream.name for stream in streams):
         other = named.setdefault(Path(data).stem, data)
         if other != data:
             raise InvalidSetting(
@@ -58,23 +35,54 @@ def _refuse_shared_names(requests: list[RunRequest]) -> None:
             )
 
 
-def run_requests(
-    requests: list[RunRequest], console: Console, *, workers: int | None, ray: str | None
-) -> list[Result | Failure]:
+def checked_runs(specs: "Sequence[RunSpec]", console: Console) -> "list[ResolvedRun]":
+    """The runs that can be made; what is wrong with any of them is found before the first starts."""
+    from repcl.experiments.runs.spec import InputNotTaken
+
+    possible, told = [], set()
+    for spec in specs:
+        lines: list[str] = []
+        try:
+            possible.append(spec.resolve())
+        except InputNotTaken as error:
+            lines.append(f"Skipped: {error}")
+        for line in (*lines, *spec.load_stream().provenance.notes):
+            if line not in told:
+                told.add(line)
+                console.print(line, style="yellow", highlight=False)
+    if not possible:
+        raise InvalidSetting("None of the chosen methods takes the input of the chosen benchmarks.")
+    return possible
+
+
+def make_runs(
+    runs: "Sequence[ResolvedRun]", console: Console, *, workers: int | None, ray: str | None
+) -> "list[Result | Failure]":
     """Make the runs with a live overview, on this machine or on the Ray cluster named."""
-    with GridProgress([request.title for request in requests], console) as progress:
+    from repcl.cli.progress import GridProgress
+    from repcl.experiments.runs.pool import perform_all
+    from repcl.experiments.runs.run import perform_run
+
+    with GridProgress([run.title for run in runs], console) as progress:
         if ray is not None:
-            outcomes = run_on_ray(requests, address=ray, workers=workers, listener=progress.hear)
+            from repcl.experiments.runs.ray import run_on_ray
+
+            outcomes = run_on_ray(runs, address=ray, workers=workers, listener=progress.hear)
         else:
-            outcomes = run_grid(requests, workers=workers or os.cpu_count() or 1, listener=progress.hear)
-    forget_failures(zip(requests, outcomes, strict=True))
+            unfinished = sum(run.finished is None for run in runs)  # no process is started for the others
+            here = min(workers or os.cpu_count() or 1, unfinished)
+            outcomes = perform_all(runs, perform_run, workers=here, listener=progress.hear)
+    forget_failures(zip(runs, outcomes, strict=True))
     return outcomes
 
 
-def finish(outcomes: list[Result | Failure], out: Path, console: Console) -> None:
-    """The table of what was reached, the report, and what failed; one process is enough for it."""
-    if not processes().is_first:
-        return
+def finish(outcomes: "Sequence[Result | Failure]", out: Path, console: Console) -> None:
+    """The table of what was reached, the report, and what failed."""
+    from repcl.cli.tables import print_results
+    from repcl.experiments.report import write_report
+    from repcl.experiments.runs.pool import Failure
+    from repcl.experiments.runs.result import Result
+
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     print_results(results, console)

@@ -1,14 +1,15 @@
 """Tables for people: fitted to a terminal, full width where the output is a file or a pipe."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, zip_longest
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from repcl.evaluation import summarize
-from repcl.experiments import Result
+if TYPE_CHECKING:
+    from repcl.experiments.runs.result import Result
 
 
 def counted(number: int, word: str) -> str:
@@ -23,16 +24,16 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Iter
     """
     lines = [list(row) for row in rows]
     table = Table(title=Text(title, style="bold"), title_justify="left")
-    for place, column in enumerate(columns):
-        are_numbers = place > 0 and all(_is_number(line[place]) for line in lines)
-        is_narrow = are_numbers or place == 0
+    for index, column in enumerate(columns):
+        are_numbers = index > 0 and all(_is_number(line[index]) for line in lines)
+        is_narrow = are_numbers or index == 0
         table.add_column(Text(column), justify="right" if are_numbers else "left", no_wrap=is_narrow)
     for line in lines:
         table.add_row(*map(Text, line))
     console.print(table)
 
 
-def print_results(results: Sequence[Result], console: Console) -> None:
+def print_results(results: "Sequence[Result]", console: Console) -> None:
     """Per benchmark: accuracy of each method after each task, at the end, and forgetting, in percent."""
     ordered = sorted(results, key=lambda result: result.benchmark)
     for benchmark, group in groupby(ordered, key=lambda result: result.benchmark):
@@ -50,10 +51,11 @@ def print_results(results: Sequence[Result], console: Console) -> None:
 
 def percent(values: Sequence[float | None]) -> str:
     """Mean over rounds in percent, with the standard deviation where there are several."""
-    present = [value for value in values if value is not None]
-    if not present:
+    from repcl.evaluation import summarize_percents
+
+    summary = summarize_percents(values)
+    if summary is None:
         return "–"
-    summary = summarize([100 * value for value in present])
     spread = f" ± {summary.sd:.1f}" if summary.sd is not None else ""
     return f"{summary.mean:.1f}{spread}"
 
@@ -62,15 +64,18 @@ def _is_number(cell: str) -> bool:
     return cell[:1].isdigit() or cell[:1] in ("+", "-", "–", "−", "")
 
 
-def _cells(results: Sequence[Result], tasks: int) -> list[str]:
+def _cells(results: "Sequence[Result]", tasks: int) -> list[str]:
     """Cells of a row; rounds with fewer tasks than others count where they have a value."""
-    after = zip_longest(*(result.accuracy_after_task for result in results), [None] * tasks)
-    means = [percent(values).partition(" ")[0] for values in after]
+    from repcl.evaluation import summarize_tasks
+
+    after = summarize_tasks([result.accuracy_after_task for result in results])
+    means = ["–" if summary is None else f"{summary.mean:.1f}" for summary in after]
+    means += ["–"] * (tasks - len(after))
     final = percent([result.final_accuracy for result in results])
     return [*means, final, percent([result.forgetting_rate for result in results])]
 
 
-def _marks(results: Sequence[Result]) -> str:
+def _marks(results: "Sequence[Result]") -> str:
     incomplete = any(not result.data.complete for result in results)
     capped = any(result.data.capped for result in results)
     return " (incomplete data)" * incomplete + " (capped: not comparable)" * capped

@@ -1,12 +1,10 @@
 """`repcl tune`: search a method's settings on the first three tasks and write them as a preset."""
 
 import os
-import shlex
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -29,17 +27,11 @@ from repcl.cli.options import (
     TextColumnOption,
     WorkersOption,
 )
-from repcl.cli.progress import GridProgress
-from repcl.cli.tables import print_table
-from repcl.experiments.cluster.connection import check_reachable
-from repcl.experiments.cluster.grid import run_on_ray
-from repcl.experiments.grid import run_grid
-from repcl.experiments.plan import split_variant
-from repcl.experiments.search_outcome import percent, verdict, write_preset
-from repcl.experiments.trials import Trial, TrialStore
-from repcl.experiments.tuning import Engine, Search, best_trial, plan_search, run_search, trial_title
-from repcl.model import check_encoder
-from repcl.presets import load_preset, parse_overrides
+from repcl.cli.runs import typed_command
+
+if TYPE_CHECKING:
+    from repcl.experiments.tuning.search import Engine, Search
+    from repcl.experiments.tuning.trials import Trial, TrialStore
 
 REPORTED = range(5)  # rounds whose test texts give the reported numbers
 OWN_ROUND = 5
@@ -49,9 +41,9 @@ def tune(
     benchmark: Annotated[str, typer.Option(help="A benchmark, or the path of a data file.")],
     method: Annotated[str, typer.Option(help="A method, with @variant if wanted.")],
     out: Annotated[
-        Path, typer.Option(help="Folder for presets and trials; a stopped search goes on from there.")
+        Path, typer.Option(help="Folder for presets and trials; a stopped search resumes from there.")
     ] = Path("runs/tune"),
-    trials: Annotated[int, typer.Option(min=1, help="Trials in all, the preset's own settings first.")] = 20,
+    trials: Annotated[int, typer.Option(min=1, help="Total trials, the preset's own settings first.")] = 20,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds 5 to 5+N-1; the score is their mean.")] = 1,
     round: RoundsOption = None,
     space: Annotated[
@@ -78,34 +70,42 @@ def tune(
     fresh: FreshOption = False,
 ) -> None:
     """Search settings on the first three tasks, scored on held-out training texts, and write a preset."""
+    from repcl.benchmarks import StreamSpec
+    from repcl.experiments.runs.ray_cluster import check_reachable
+    from repcl.experiments.runs.spec import RunOptions, split_variant
+    from repcl.experiments.tuning.outcome import write_preset
+    from repcl.experiments.tuning.search import plan_search
+    from repcl.experiments.tuning.trials import TrialStore
+    from repcl.presets import load_preset, parse_overrides
+
     if ray is not None:
         check_reachable(ray)
-    chosen = load_preset(preset)
-    name = split_variant(method)[0]
-    stream_options: dict[str, Any] = {
-        "name": benchmark,
-        "data_dir": data_dir,
-        "tasks": tasks,
-        "classes_per_task": classes_per_task,
-        "class_order_file": class_order,
-        "max_train_per_class": max_train_per_class or chosen.max_train_per_class,
-        "test_file": test_file,
-        "text_column": text_column,
-        "label_column": label_column,
-        "protocol": protocol,
-    }
-    command = shlex.join(["repcl", *sys.argv[1:]])
-    run_options = {
-        "encoder": encoder,
-        "preset": preset,
-        "settings": parse_overrides(set_ or [], [name])[name],
-        "device": device,
-        "command": command,
-    }
+    chosen, name = load_preset(preset), split_variant(method)[0]
     numbers = list(dict.fromkeys(round)) if round else list(range(OWN_ROUND, OWN_ROUND + rounds))
-    streams = [{**stream_options, "round": number} for number in numbers]
-    search = plan_search(method, streams, run_options, space=space, out=out)
-    check_encoder(search.plans[0].encoder)
+    streams = [
+        StreamSpec(
+            name=benchmark,
+            round=number,
+            data_dir=data_dir,
+            tasks=tasks,
+            classes_per_task=classes_per_task,
+            class_order_file=class_order,
+            max_train_per_class=max_train_per_class or chosen.max_train_per_class,
+            test_file=test_file,
+            text_column=text_column,
+            label_column=label_column,
+            protocol=protocol,
+        )
+        for number in numbers
+    ]
+    options = RunOptions(
+        encoder=encoder,
+        preset=preset,
+        settings=parse_overrides(set_ or [], [name])[name],
+        device=device,
+        command=typed_command(),
+    )
+    search = plan_search(method, streams, options, space=space, out=out)
     console = make_console()
     if any(number in REPORTED for number in numbers):
         console.print(
@@ -115,18 +115,32 @@ def tune(
     at_a_time = workers or os.cpu_count() or 1
     group = -(-at_a_time // len(numbers))
     with TrialStore(search.folder, search.identity, search.space, group=group, fresh=fresh) as store:
-        engine: Engine = run_grid if ray is None else partial(run_on_ray, address=ray)
-        finished = _watched(search, store, trials, engine, at_a_time, console)
+        finished = _watched(search, store, trials, _engine(ray), at_a_time, console)
     _show(search, finished, console)
-    console.print(f"Preset: {write_preset(search, finished, command)}", highlight=False, soft_wrap=True)
+    preset_file = write_preset(search, finished, typed_command())
+    console.print(f"Preset: {preset_file}", highlight=False, soft_wrap=True)
+
+
+def _engine(ray: str | None) -> "Engine":
+    """What makes the runs of trials."""
+    from repcl.experiments.tuning.search import run_here
+
+    if ray is None:
+        return run_here
+    from repcl.experiments.runs.ray import run_on_ray
+
+    return partial(run_on_ray, address=ray)
 
 
 def _watched(
-    search: Search, store: TrialStore, trials: int, engine: Engine, workers: int, console: Console
-) -> list[Trial]:
+    search: "Search", store: "TrialStore", trials: int, engine: "Engine", workers: int, console: Console
+) -> "list[Trial]":
     """Make the trials with a live overview."""
-    waiting = range(len(store.trials()), trials)
-    titles = [trial_title(number, each) for number in waiting for each in search.rounds]
+    from repcl.cli.progress import GridProgress
+    from repcl.experiments.tuning.search import run_search
+
+    waiting = [(trial, number) for trial in range(len(store.trials()), trials) for number in search.rounds]
+    titles = [f"trial {trial} round {number}" for trial, number in waiting]
     with GridProgress(titles, console) as progress:
         return run_search(
             search,
@@ -134,12 +148,16 @@ def _watched(
             trials=trials,
             workers=workers,
             engine=engine,
-            listener=lambda request, event: progress.hear(titles.index(request.title), event),
+            listener=lambda trial, number, event: progress.hear(waiting.index((trial, number)), event),
         )
 
 
-def _show(search: Search, trials: Sequence[Trial], console: Console) -> None:
+def _show(search: "Search", trials: "Sequence[Trial]", console: Console) -> None:
     """All trials, the best against the preset, and what of it may be chance."""
+    from repcl.cli.tables import print_table
+    from repcl.experiments.tuning.outcome import percent, verdict
+    from repcl.experiments.tuning.search import best_trial
+
     best, first = best_trial(trials), trials[0]
     rows = [
         [

@@ -1,7 +1,10 @@
 """The nouns of the data layer: an example, a task, and the stream of tasks."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 InputKind = Literal["sentence", "relation", "event"]
@@ -83,3 +86,13 @@ class TaskStream:
     def classes(self) -> tuple[str, ...]:
         """All classes, in the order in which they arrive."""
         return tuple(dict.fromkeys(name for task in self.tasks for name in task.classes))
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all classes and examples."""
+        digest = hashlib.sha256()
+        for task in self.tasks:
+            digest.update(json.dumps(task.classes).encode())
+            for example in (*task.train, *task.test):
+                digest.update(repr(example).encode())
+        return digest.hexdigest()

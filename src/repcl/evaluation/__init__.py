@@ -13,7 +13,15 @@ from repcl.evaluation.metrics import (
     score_predictions,
 )
 from repcl.evaluation.predictions import TestedExample, fraction_correct, read_predictions, write_predictions
-from repcl.evaluation.statistics import Comparison, Summary, holm, paired_comparison, summarize
+from repcl.evaluation.statistics import (
+    Comparison,
+    Summary,
+    holm,
+    paired_comparison,
+    summarize,
+    summarize_percents,
+    summarize_tasks,
+)
 
 __all__ = [
     "AccuracyMatrix",
@@ -34,5 +42,7 @@ __all__ = [
     "read_predictions",
     "score_predictions",
     "summarize",
+    "summarize_percents",
+    "summarize_tasks",
     "write_predictions",
 ]

@@ -1,7 +1,8 @@
 """Statistics over rounds: the spread of one method, paired tests of two, correction for many tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import sqrt
 from statistics import fmean, stdev
 
@@ -48,10 +49,26 @@ def summarize(values: Sequence[float]) -> Summary:
     return Summary(mean, sd, mean - margin, mean + margin, rounds)
 
 
+def summarize_percents(fractions: Iterable[float | None]) -> Summary | None:
+    """Summarize one metric over the rounds that have it, in percent; None if none has it."""
+    known = [100 * value for value in fractions if value is not None]
+    return summarize(known) if known else None
+
+
+def summarize_tasks(rounds: Iterable[Sequence[float | None]]) -> list[Summary | None]:
+    """Summarize accuracies after each task over rounds, in percent.
+
+    Args:
+        rounds: for each round the accuracy after each task as a fraction, None where nothing was evaluated.
+            A round with fewer tasks than others counts where it has a value.
+    """
+    return [summarize_percents(of_task) for of_task in zip_longest(*rounds)]
+
+
 def paired_comparison(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Comparison:
     """Compare two methods, each given as round → value, over the rounds they share."""
-    # two accuracies can differ by the same number of examples and yet not by the same float
     shared = sorted(ours.keys() & theirs.keys())
+    # two accuracies can differ by the same number of examples and yet not by the same float
     differences = [round(ours[number] - theirs[number], 12) for number in shared]
     rounds = len(differences)
     if rounds < 2:

@@ -1,21 +1,21 @@
-"""Runs, grids of runs, their results and reports."""
+"""Runs, searches for settings, analyses of runs, and their reports."""
 
-from repcl.experiments.observer import RunObserver
-from repcl.experiments.plan import RunPlan, plan_run
-from repcl.experiments.report import write_report
-from repcl.experiments.result import Result, find_results, read_result
-from repcl.experiments.run import run_experiment
-from repcl.experiments.verify import Verification, verify_results
+from repcl.experiments.runs.observers import RunObserver
+from repcl.experiments.runs.result import Result, read_result
+from repcl.experiments.runs.run import run_experiment
+from repcl.experiments.runs.spec import RunOptions, RunPlan, RunSpec, plan_run
+from repcl.experiments.runs.store import RunStore, StoredRun, Verification
 
 __all__ = [
     "Result",
     "RunObserver",
+    "RunOptions",
     "RunPlan",
+    "RunSpec",
+    "RunStore",
+    "StoredRun",
     "Verification",
-    "find_results",
     "plan_run",
     "read_result",
     "run_experiment",
-    "verify_results",
-    "write_report",
 ]

@@ -22,7 +22,7 @@ from repcl.experiments.reporting.paper_tables import (
     main_tables,
     memory_tables,
 )
-from repcl.experiments.result import Keep, write_whole
+from repcl.files import write_whole
 
 RECIPES_FILE = "recipes.json"
 
@@ -36,7 +36,7 @@ class Recipe:
         benchmarks: what is run unless the user chooses.
         make_tables: sets our values beside the paper's.
         rounds: how many unless the user chooses.
-        keep: what its runs keep; kept representations are analyzed.
+        save_representations: whether its runs save them; they are analyzed then.
         explanation: how the tables are read.
         make_figures: what is drawn below the tables.
     """
@@ -47,7 +47,7 @@ class Recipe:
     benchmarks: tuple[str, ...]
     make_tables: TableMaker
     rounds: int = 5
-    keep: Keep = "none"
+    save_representations: bool = False
     explanation: str = ""
     make_figures: FigureMaker = no_figures
 
@@ -88,7 +88,7 @@ RECIPES: dict[str, Recipe] = {
             ("fewrel", "maven", "hwu64"),
             bias_tables,
             rounds=3,
-            keep="representations",
+            save_representations=True,
             explanation=READING,
             make_figures=bias_figures,
         ),
@@ -99,7 +99,7 @@ RECIPES: dict[str, Recipe] = {
             ("fewrel",),
             representation_tables,
             rounds=3,
-            keep="representations",
+            save_representations=True,
             explanation=READING,
             make_figures=representation_figures,
         ),

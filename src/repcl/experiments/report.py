@@ -14,7 +14,7 @@ from repcl.experiments.reporting.runs import BenchmarkRuns, load_runs
 from repcl.experiments.reporting.section import Paragraph, Part, Section, tables_and_drawings
 from repcl.experiments.reporting.sections import report_sections
 from repcl.experiments.reporting.table import Table
-from repcl.experiments.result import write_whole
+from repcl.files import write_whole
 
 PAGE = "report.html"
 TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}

@@ -33,7 +33,7 @@ from repcl.experiments.reporting.settings import origin_table, versions_table
 from repcl.experiments.reporting.significance import compare_methods, significance_table
 from repcl.experiments.reporting.table import Table, mean_and_spread
 from repcl.experiments.reporting.transfer_tables import transfer_tables
-from repcl.experiments.result import write_whole
+from repcl.files import write_whole
 
 Benchmarks = Sequence[BenchmarkRuns]
 Answer = Callable[[Benchmarks, Sequence[str]], str]

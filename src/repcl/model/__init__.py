@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from repcl.model.encoders import best_device, check_encoder, chosen_device, load_encoder
     from repcl.model.heads import ClassifierHead, GrowingLinear
     from repcl.model.layered import FROZEN_READOUTS
-    from repcl.model.processes import ALONE, Processes, processes, working_as
+    from repcl.model.processes import ALONE, Processes
     from repcl.model.readouts import READOUTS, Readout
 
 __all__ = [
@@ -36,9 +36,7 @@ __all__ = [
     "load_encoder",
     "lowest_row",
     "mean_row",
-    "processes",
     "total_row",
-    "working_as",
 ]
 
 _MODULES = {
@@ -60,9 +58,7 @@ _MODULES = {
     "load_encoder": "encoders",
     "lowest_row": "class_rows",
     "mean_row": "class_rows",
-    "processes": "processes",
     "total_row": "class_rows",
-    "working_as": "processes",
 }
 
 

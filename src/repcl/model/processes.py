@@ -163,23 +163,3 @@ class _Join(torch.autograd.Function):
         """Take the part of the own rows."""
         here: Processes = context.processes
         return gradients[0].chunk(here.number)[here.rank] * here.number, None
-
-
-# ---- only for experiments/ and cli/, until they pass `Processes` along as a field; then delete ----
-
-_HERE = [ALONE]
-
-
-def processes() -> Processes:
-    """How this process works now; alone unless `working_as` says otherwise."""
-    return _HERE[-1]
-
-
-@contextmanager
-def working_as(wanted: Processes) -> Iterator[None]:
-    """Work like this for a while."""
-    _HERE.append(wanted)
-    try:
-        yield
-    finally:
-        _HERE.pop()

@@ -12,7 +12,7 @@ from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
 from repcl.analysis.transfer import ProbeMatrix
 from repcl.experiments.reporting.figures import Drawing, draw_cells, line_styles, look, render
-from repcl.experiments.run_analysis import Representations, RunAnalysis
+from repcl.experiments.representations.analysis import Representations, RunAnalysis
 
 MARKS = 8  # markers on a line
 GRID: Any = {"color": "#dddddd", "linewidth": 0.6}

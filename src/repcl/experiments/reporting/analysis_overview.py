@@ -7,8 +7,8 @@ from repcl.analysis.transfer import SHOTS
 from repcl.experiments.reporting.analysis_tables import QUANTITIES, nats, points
 from repcl.experiments.reporting.estimator_notes import estimator_notes
 from repcl.experiments.reporting.table import Column, Row, Table, count, missing, number, word
-from repcl.experiments.result import Result
-from repcl.experiments.run_analysis import Representations, RunAnalysis
+from repcl.experiments.representations.analysis import Representations, RunAnalysis
+from repcl.experiments.runs.result import Result
 
 
 def overview_table(runs: Sequence[tuple[Result, RunAnalysis]]) -> Table:

@@ -8,7 +8,7 @@ from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
 from repcl.experiments.reporting.estimator_notes import estimator_text
 from repcl.experiments.reporting.table import Cell, Column, Row, Table, count, missing, number, word
-from repcl.experiments.run_analysis import Representations, RunAnalysis
+from repcl.experiments.representations.analysis import Representations, RunAnalysis
 
 WORST = 10
 

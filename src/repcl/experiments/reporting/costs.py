@@ -5,7 +5,7 @@ from statistics import fmean
 
 from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns
 from repcl.experiments.reporting.table import Cell, Column, Row, Table, count, seconds, size, word
-from repcl.experiments.result import Result
+from repcl.experiments.runs.result import Result
 
 LAST_STAGE = "evaluation"
 

@@ -9,7 +9,7 @@ from repcl.experiments.reporting.estimator_notes import caution_notes
 from repcl.experiments.reporting.runs import BenchmarkRuns
 from repcl.experiments.reporting.scores import mark_notes, mixed_notes
 from repcl.experiments.reporting.table import Cell, Column, missing, number
-from repcl.experiments.run_analysis import Representations, RunAnalysis
+from repcl.experiments.representations.analysis import Representations, RunAnalysis
 
 Quantity = Callable[[Representations], MutualInformation]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from repcl.evaluation import Summary, TestedExample, read_predictions, summarize
 from repcl.experiments.paper import MAIN_BENCHMARKS, load_paper
-from repcl.experiments.result import RESULT, Result, read_result
-from repcl.experiments.run_analysis import RunAnalysis, read_analysis
+from repcl.experiments.representations.analysis import RunAnalysis
+from repcl.experiments.runs.result import Result
+from repcl.experiments.runs.store import RunStore
 from repcl.methods import METHODS
 
 Metric = Callable[[Result], float | None]
@@ -138,13 +139,9 @@ def row_names(benchmarks: Sequence[BenchmarkRuns]) -> list[str]:
 
 
 def _read(folder: Path) -> Iterator[Run]:
-    for path in folder.glob(f"*/*/round-*/{RESULT}"):
-        result = read_result(path)
-        predictions = path.parent / Path(result.predictions).name
-        stored = predictions if predictions.is_file() else None
-        analysis = read_analysis(path.parent)
-        is_its_own = analysis is not None and analysis.fingerprint == result.fingerprint
-        yield Run(result, stored, analysis if is_its_own else None)
+    for run in RunStore(folder).runs():
+        stored = run.predictions_file if run.predictions_file.is_file() else None
+        yield Run(run.result, stored, run.analysis())
 
 
 def _rank(result: Result) -> tuple[int, str]:

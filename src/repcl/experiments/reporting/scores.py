@@ -24,7 +24,7 @@ from repcl.experiments.reporting.table import (
     number,
     word,
 )
-from repcl.experiments.result import Result
+from repcl.experiments.runs.result import Result
 
 PAPERS_MEMORY, PAPERS_PRESET = 10, "paper"
 ACCURACY = 3  # the column that the best value is marked in

@@ -6,7 +6,7 @@ from typing import Any
 
 from repcl.experiments.reporting.runs import BenchmarkRuns, MethodRuns
 from repcl.experiments.reporting.table import Cell, Column, Table, count, missing, word
-from repcl.experiments.result import Result
+from repcl.experiments.runs.result import Result
 from repcl.methods import METHODS
 
 

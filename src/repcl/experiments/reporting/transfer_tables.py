@@ -9,7 +9,7 @@ from repcl.experiments.reporting.information_cells import known_rounds, spread_c
 from repcl.experiments.reporting.runs import BenchmarkRuns
 from repcl.experiments.reporting.scores import mixed_notes
 from repcl.experiments.reporting.table import Cell, Column, Table, word
-from repcl.experiments.run_analysis import Representations
+from repcl.experiments.representations.analysis import Representations
 
 Question = Callable[[Representations], float | None]
 

@@ -1,1 +1,0 @@
-"""Runs on the machines of a Ray cluster."""

@@ -1,0 +1,278 @@
+"""Where runs keep their files, `OUT/BENCHMARK/METHOD[@variant]/round-R/`; no other module knows this."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from math import isclose
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repcl.errors import MissingData, ResultMismatch
+from repcl.evaluation import TestedExample, read_predictions, score_predictions, write_predictions
+from repcl.experiments.runs.result import Result, read_result
+from repcl.files import PART, part_of, write_whole
+
+if TYPE_CHECKING:
+    import torch
+
+    from repcl.experiments.representations.analysis import RunAnalysis
+    from repcl.methods import Method
+    from repcl.model import Encoder, Processes
+
+RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.json"
+REPRESENTATIONS, TRACKING = "representations", "tracking"
+PROGRESS = "progress.json"
+METRICS = (
+    "accuracy_matrix",
+    "accuracy_after_task",
+    "final_accuracy",
+    "forgetting_rate",
+    "average_incremental_accuracy",
+    "backward_transfer",
+    "forgetting_rate_f1",
+)
+
+
+@dataclass
+class Progress:
+    """Measurements of the tasks finished so far.
+
+    Attributes:
+        fingerprint: of the run they belong to.
+        predictions: after each task, the predicted class of every test example seen so far.
+        seconds: of each task, by stage.
+        saves_representations: whether the run saves them, from its first task on.
+        steps: of optimization, made so far.
+    """
+
+    fingerprint: str
+    predictions: list[list[str | None]] = field(default_factory=list)
+    seconds: list[dict[str, float]] = field(default_factory=list)
+    saves_representations: bool = False
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How many results agree with their predictions, and how many have none stored."""
+
+    checked: int
+    without_predictions: int
+
+
+class RunStore:
+    """All runs of an output folder; each result is read once for each store.
+
+    Args:
+        path: an output folder, or a folder in it down to that of a single run.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def folder(self, benchmark: str, row: str, round: int) -> "RunFolder":
+        """The folder of one run, made or not."""
+        return RunFolder(self.path / benchmark / row / f"round-{round}")
+
+    def runs(self) -> list["StoredRun"]:
+        """The finished runs, by benchmark, method and round."""
+        return self._runs
+
+    def some_runs(self, command: str) -> list["StoredRun"]:
+        """The finished runs; without any, an error names a command that makes some."""
+        if not self._runs:
+            raise MissingData(f"No finished run in {self.path}; `{command}` makes some.")
+        return self._runs
+
+    def verify(self) -> Verification:
+        """Recompute every metric of every result from its predictions; one that differs is an error."""
+        checked = [run for run in self._runs if run.has_predictions]
+        for run in checked:
+            run.verify(run.predictions())
+        return Verification(len(checked), len(self._runs) - len(checked))
+
+    @cached_property
+    def _runs(self) -> list["StoredRun"]:
+        levels = ("*/*/round-*/", "*/round-*/", "round-*/", "")
+        paths = {file for level in levels for file in self.path.glob(f"{level}{RESULT}")}
+        runs = [StoredRun(path.parent, read_result(path)) for path in sorted(paths)]
+        return sorted(runs, key=lambda run: (run.result.benchmark, run.result.row, run.result.round))
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A finished run: its folder and its result; the rest is read when it is asked for."""
+
+    folder: Path
+    result: Result
+
+    @property
+    def predictions_file(self) -> Path:
+        """Where its predictions stand."""
+        return self.folder / Path(self.result.predictions).name
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether they are stored."""
+        return self.predictions_file.is_file()
+
+    def predictions(self) -> list[TestedExample]:
+        """What was predicted, empty if not stored; those of a large grid do not all fit in memory."""
+        return read_predictions(self.predictions_file) if self.has_predictions else []
+
+    def analysis(self) -> "RunAnalysis | None":
+        """Its analysis, if one of this very run was made."""
+        from repcl.experiments.representations.analysis import read_analysis
+
+        found = read_analysis(self.folder / ANALYSIS)
+        return found if found is not None and found.fingerprint == self.result.fingerprint else None
+
+    def verify(self, tested: Sequence[TestedExample]) -> None:
+        """Recompute every metric from the predictions, which are given; one that differs is an error."""
+        stored = self.result
+        if len(tested) != stored.data.test:
+            self._refuse("number of test examples", stored.data.test, len(tested))
+        scores = score_predictions(tested, len(stored.class_order))
+        computed = {metric: getattr(scores, metric) for metric in METRICS}
+        computed["accuracy_matrix"] = scores.accuracy_matrix.as_lists()
+        for metric, value in computed.items():
+            if not _agree(getattr(stored, metric), value):
+                self._refuse(metric, getattr(stored, metric), value)
+
+    def _refuse(self, metric: str, stored: Any, computed: Any) -> None:
+        raise ResultMismatch(
+            f"{self.folder / RESULT} says {metric} = {_short(stored)}, its predictions give "
+            f"{_short(computed)}: one of the two files was changed; run it again with --fresh."
+        )
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run, from its first checkpoint to its result."""
+
+    path: Path
+
+    @property
+    def representations(self) -> Path:
+        """Where it saves representations."""
+        return self.path / REPRESENTATIONS
+
+    @property
+    def tracking(self) -> Path:
+        """Where trackers write."""
+        return self.path / TRACKING
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its result is there."""
+        return (self.path / RESULT).exists()
+
+    def earlier(self, fingerprint: str, *, save_representations: bool = False) -> Result | None:
+        """The result of an earlier run, if there is one; other settings or data are refused."""
+        result = read_result(self.path / RESULT) if self.is_finished else None
+        found = result or self.progress()
+        if found is None:
+            return None
+        if found.fingerprint != fingerprint:
+            raise ResultMismatch(
+                f"{self.path} holds a run with other settings or other data; use --fresh or another --out."
+            )
+        has_saved = (
+            found.saves_representations if isinstance(found, Progress) else found.representations is not None
+        )
+        if save_representations and not has_saved:
+            raise ResultMismatch(
+                f"{self.path} holds a run made without --save-representations; use --fresh or another --out."
+            )
+        return result
+
+    def finish(self, result: Result, tested: Iterable[TestedExample]) -> None:
+        """Write the predictions, then the result; the checkpoints are not needed any more."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_predictions(self.path / PREDICTIONS, tested)
+        write_whole(self.path / RESULT, result.to_json())
+        self._remove_checkpoints()
+
+    def start_over(self) -> None:
+        """Forget an earlier run: checkpoints, result, analyses with their figures, and all it saved."""
+        self._remove_checkpoints()
+        (self.path / RESULT).unlink(missing_ok=True)
+        for pattern in (ANALYSIS, "analysis-*.json", "analysis-*.svg", "analysis-*.png"):
+            for path in self.path.glob(pattern):
+                path.unlink()
+        for folder in (self.representations, self.tracking):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def files(self) -> dict[str, bytes]:
+        """The content of all files, by their path in the folder."""
+        found = (path for path in self.path.rglob("*") if path.is_file())
+        return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in found}
+
+    def lay_down(self, files: Mapping[str, bytes]) -> None:
+        """Write the files of a run made elsewhere as if it had been made here; its result comes last."""
+        shutil.rmtree(self.representations, ignore_errors=True)
+        for name in sorted(files, key=lambda name: name == RESULT):
+            path = self.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, files[name])
+        self._remove_checkpoints()
+
+    def progress(self) -> Progress | None:
+        """What the newest checkpoint says about its run."""
+        newest = self._newest_checkpoint()
+        if newest is None:
+            return None
+        try:
+            return Progress(**json.loads((newest / PROGRESS).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise ResultMismatch(f"{newest} is damaged; use --fresh to run it again.") from error
+
+    def save_checkpoint(self, method: "Method", name: str, progress: Progress) -> None:
+        """Write a checkpoint beside the old one, switch to it by one rename, then drop the old one."""
+        from repcl.methods import save_method
+
+        final = self.path / f"checkpoint-{len(progress.predictions)}"
+        part = part_of(final)
+        save_method(method, name, part)
+        (part / PROGRESS).write_text(json.dumps(asdict(progress), ensure_ascii=False), encoding="utf-8")
+        os.rename(part, final)
+        self._remove_checkpoints(but=final)
+
+    def load_checkpoint(
+        self, encoder: "str | Encoder", device: "torch.device | str | None", processes: "Processes"
+    ) -> "tuple[Method, Progress] | None":
+        """The method and the measurements of the newest checkpoint, if there is one."""
+        from repcl.methods import load_method
+
+        newest, progress = self._newest_checkpoint(), self.progress()
+        if newest is None or progress is None:
+            return None
+        return load_method(newest, encoder=encoder, device=device, processes=processes), progress
+
+    def _newest_checkpoint(self) -> Path | None:
+        found = {path.name.removeprefix("checkpoint-"): path for path in self.path.glob("checkpoint-*")}
+        return found[max(found, key=int)] if found else None
+
+    def _remove_checkpoints(self, *, but: Path | None = None) -> None:
+        """Drop checkpoints, half-written ones too."""
+        for pattern in ("checkpoint-*", f"{PART}*-checkpoint-*"):
+            for path in self.path.glob(pattern):
+                if path != but:
+                    shutil.rmtree(path)
+
+
+def _agree(stored: Any, computed: Any) -> bool:
+    """Equal numbers, but for what another machine may round differently; lists entry by entry."""
+    if isinstance(stored, list | tuple) and isinstance(computed, list | tuple):
+        return len(stored) == len(computed) and all(map(_agree, stored, computed))
+    if isinstance(stored, float) and isinstance(computed, float):
+        return isclose(stored, computed, abs_tol=1e-9)
+    return bool(stored == computed)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,94 @@
+"""The run store: runs are found and read once, and what is damaged is named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repcl.errors import MissingData, ResultMismatch
+from repcl.experiments import Result, Verification, read_result
+from repcl.experiments.runs.store import RunStore
+from tests.experiments.made_up import class_names, invent_predictions, write_grid, write_run
+
+NAN = float("nan")
+COMMITTED = sorted(Path(__file__).parents[3].glob("results/**/round-*/result.json"))
+
+
+@pytest.mark.parametrize(
+    ("change", "entry"),
+    [
+        ({"seconds": {}}, "seconds.tasks"),
+        ({"seconds": {"tasks": [{"replay": "long"}], "all": 1.0}}, "seconds.tasks.0.replay"),
+        ({"seconds": {"tasks": [], "all": NAN}}, "seconds.all"),
+        ({"accuracy_matrix": [[1.0], [1.0, 1.0]]}, "accuracy_matrix"),
+        ({"accuracy_matrix": [[1.0, None]]}, "accuracy_matrix"),
+        ({"accuracy_matrix": [[1.0, None], [NAN, 1.0]]}, "accuracy_matrix.1.0"),
+        ({"accuracy_after_task": []}, "accuracy_after_task"),
+        ({"accuracy_after_task": [1.0, NAN]}, "accuracy_after_task.1"),
+        ({"final_accuracy": float("inf")}, "final_accuracy"),
+        ({"class_order": []}, "class_order"),
+    ],
+)
+def test_a_damaged_entry_is_named(tmp_path: Path, change: dict[str, Any], entry: str) -> None:
+    classes = class_names(2, 1)
+    write_run(tmp_path, "fea", invent_predictions(classes, round=0, keeps=1.0), classes=classes)
+    path = tmp_path / "demo/fea/round-0/result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ResultMismatch, match=rf"is damaged at {entry} \(.*use --fresh to run it again"):
+        read_result(path)
+
+
+def test_committed_results_are_written_as_they_were() -> None:
+    assert COMMITTED
+    for path in COMMITTED:
+        before, after = json.loads(path.read_text()), json.loads(read_result(path).to_json())
+        # entries that came later have a default; all others stand there as they did
+        assert json.dumps({key: after[key] for key in before}) == json.dumps(before)
+
+
+@pytest.mark.parametrize("folder", [".", "demo", "demo/fea", "demo/fea/round-0"])
+def test_runs_are_found_from_every_folder_above_them(tmp_path: Path, folder: str) -> None:
+    write_grid(tmp_path, {"fea": 1.0}, rounds=1)
+    assert [run.folder for run in RunStore(tmp_path / folder).runs()] == [tmp_path / "demo/fea/round-0"]
+
+
+def test_runs_are_ordered_by_benchmark_method_and_number_of_the_round(tmp_path: Path) -> None:
+    write_grid(tmp_path, {"fea": 1.0, "crl": 1.0}, rounds=11)
+    found = [(run.result.row, run.result.round) for run in RunStore(tmp_path).runs()]
+    assert found == [(row, round) for row in ("crl", "fea") for round in range(11)]
+
+
+def test_each_result_is_read_once_for_each_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_grid(tmp_path, {"fea": 1.0}, rounds=2)
+    read: list[Path] = []
+
+    def note(path: Path) -> Result:
+        read.append(path)
+        return read_result(path)
+
+    monkeypatch.setattr("repcl.experiments.runs.store.read_result", note)
+    store = RunStore(tmp_path)
+    store.runs()
+    store.verify()
+    store.some_runs("repcl bench")
+    assert len(read) == 2
+
+
+def test_a_metric_that_its_predictions_do_not_give_is_named(tmp_path: Path) -> None:
+    write_grid(tmp_path, {"fea": 0.5}, rounds=1)
+    path = tmp_path / "demo/fea/round-0/result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"final_accuracy": 0.123}))
+    with pytest.raises(ResultMismatch, match=r"final_accuracy = 0.123, its predictions give"):
+        RunStore(tmp_path).verify()
+
+
+def test_results_without_predictions_are_counted_apart(tmp_path: Path) -> None:
+    write_grid(tmp_path, {"fea": 0.5}, rounds=2)
+    (tmp_path / "demo/fea/round-1/predictions.jsonl").unlink()
+    assert RunStore(tmp_path).verify() == Verification(checked=1, without_predictions=1)
+
+
+def test_a_folder_without_runs_names_a_command_that_makes_some(tmp_path: Path) -> None:
+    with pytest.raises(MissingData, match="No finished run in .*; `repcl bench` makes some"):
+        RunStore(tmp_path).some_runs("repcl bench")

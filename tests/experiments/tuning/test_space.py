@@ -1,0 +1,143 @@
+"""The space of a search: every method's ranges fit its presets, and a user's file is checked word by word."""
+
+import pytest
+
+from repcl.benchmarks import BENCHMARKS
+from repcl.errors import InvalidSetting, UnknownName
+from repcl.experiments.tuning.space import fit_space, load_space
+from repcl.methods import METHODS, make_settings
+from repcl.methods.search import Choices, Range
+from repcl.presets import PRESETS, load_preset
+
+
+def settings_of(method: str, preset: str = "cpu", benchmark: str = "hwu64") -> dict:
+    values = load_preset(preset).settings_for(method, benchmark, BENCHMARKS[benchmark].kind)
+    return make_settings(METHODS[method].Settings, values).model_dump()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "ncm"])
+def test_the_ranges_of_a_method_hold_the_settings_of_every_preset(method, preset):
+    for benchmark in BENCHMARKS:
+        settings = settings_of(method, preset, benchmark)
+        space = fit_space(load_space(method), method, settings, fixed=())
+        for key, dimension in space.items():
+            if isinstance(dimension, Range):
+                assert dimension.low <= settings[key] <= dimension.high
+            else:
+                assert settings[key] in dimension.values
+
+
+def test_a_method_without_settings_has_nothing_to_search():
+    with pytest.raises(InvalidSetting, match="Nothing to search for ncm"):
+        fit_space(load_space("ncm"), "ncm", settings_of("ncm"), fixed=())
+
+
+def test_repcl_is_searched_in_the_weights_of_its_losses_too():
+    assert {"learning_rate", "contrast_weight", "generation_weight", "temperature"} <= load_space(
+        "repcl"
+    ).keys()
+
+
+def test_a_range_is_widened_to_hold_the_presets_own_value():
+    space = fit_space({"learning_rate": Range(1e-4, 2e-4)}, "fea", settings_of("fea"), fixed=())
+    assert space == {"learning_rate": Range(5e-5, 2e-4)}
+
+
+def test_choices_gain_the_presets_own_value():
+    space = fit_space({"batch_size": Choices((8, 16))}, "fea", settings_of("fea"), fixed=())
+    assert space == {"batch_size": Choices((8, 16, 32))}
+
+
+def test_a_fixed_setting_is_not_searched():
+    space = fit_space(load_space("fea"), "fea", settings_of("fea"), fixed={"learning_rate"})
+    assert set(space) == {"head_learning_rate", "head_dropout"}
+
+
+@pytest.mark.parametrize(
+    ("switched_off", "idle"),
+    [
+        ({"contrast": "none"}, {"contrast_weight", "temperature"}),
+        ({"generation": "none"}, {"generation_weight", "mask_probability"}),
+        ({"adversarial": False}, {"adversarial_step_size"}),
+    ],
+)
+def test_settings_of_a_term_that_is_switched_off_are_not_searched(switched_off, idle):
+    settings, space = settings_of("repcl"), load_space("repcl")
+    searched = fit_space(space, "repcl", settings, fixed=())
+    assert searched.keys() - fit_space(space, "repcl", settings | switched_off, fixed=()).keys() == idle
+
+
+@pytest.mark.parametrize(
+    ("drawn", "tried"), [(3.14159e-05, 3.14e-05), (0.0001999999, 2e-4), (0.123456, 0.123), (1e-5, 1e-5)]
+)
+def test_drawn_numbers_have_three_digits_and_stay_in_the_range(drawn, tried):
+    assert Range(1e-5, 0.2).rounded(drawn) == tried
+
+
+def test_a_number_is_not_rounded_out_of_its_range():
+    assert Range(0.12345, 0.5).rounded(0.1234567) == 0.12345
+
+
+def test_a_file_replaces_the_ranges_of_the_method(tmp_path):
+    path = tmp_path / "space.toml"
+    path.write_text(
+        "[all]\nbatch_size = [8, 32]\nqueue_size = [64]\n"
+        "[methods.fea]\nreplay_epochs = { low = 1, high = 9 }\n"
+        "learning_rate = { low = 1e-5, high = 1e-4, log = true }\n"
+    )
+    assert load_space("fea", path) == {
+        "batch_size": Choices((8, 32)),
+        "replay_epochs": Range(1, 9, is_whole=True),
+        "learning_rate": Range(1e-5, 1e-4, is_log=True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "sentence"),
+    [
+        ("[all]\nlearning_rat = [1e-5]", UnknownName, "Did you mean 'learning_rate'"),
+        ("[methods.fea]\ntemperatur = [1]", UnknownName, "No setting of fea 'temperatur'"),
+        ("[methods.feaa]\nx = [1]", UnknownName, "Did you mean 'fea'"),
+        ("[method.fea]\nx = [1]", UnknownName, "Did you mean 'methods'"),
+        ("all = 3", InvalidSetting, "must be a table of settings, found 3"),
+        (
+            "[all]\nlearning_rate = 3",
+            InvalidSetting,
+            "must be a list of values or { low, high, log, unless }, found 3",
+        ),
+        ("[all]\nlearning_rate = { low = 1 }", InvalidSetting, "must be a list of values or"),
+        ("[all]\nlearning_rate = { low = 1, high = 2, lag = true }", InvalidSetting, "must be a list"),
+        ("[all]\nlearning_rate = { low = 'a', high = 2 }", InvalidSetting, "needs numbers"),
+        ("[all]\nlearning_rate = { low = 2, high = 1 }", InvalidSetting, "needs low < high"),
+        ("[all]\nretain = { low = 0, high = 1, log = true }", InvalidSetting, "low above 0 with log"),
+        ("[all]\nretain = { low = 0, high = 1, unless = 3 }", InvalidSetting, "a value as unless, found 3"),
+        (
+            "[all]\nretain = { low = 0, high = 1, unless = { reserve = true } }",
+            UnknownName,
+            "Did you mean 'reserved'",
+        ),
+        ("[all", InvalidSetting, "is not valid TOML"),
+    ],
+)
+def test_a_wrong_file_gets_one_sentence(tmp_path, text, error, sentence):
+    path = tmp_path / "space.toml"
+    path.write_text(text)
+    with pytest.raises(error) as raised:
+        load_space("fea", path)
+    assert sentence in str(raised.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InvalidSetting, match=r"There is no file .*space\.toml"):
+        load_space("fea", tmp_path / "space.toml")
+
+
+def test_an_end_outside_what_the_setting_allows_is_refused():
+    with pytest.raises(InvalidSetting, match=r"head_dropout = 1.5"):
+        fit_space({"head_dropout": Range(0.0, 1.5)}, "fea", settings_of("fea"), fixed=())
+
+
+def test_a_range_needs_a_number_in_the_preset_to_start_from():
+    with pytest.raises(InvalidSetting, match="memory_total is None in the preset"):
+        fit_space({"memory_total": Range(10, 20, is_whole=True)}, "fea", settings_of("fea"), fixed=())
