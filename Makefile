@@ -39,6 +39,10 @@ format: $(VENV)/.ready  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: results
+results: $(VENV)/.ready  ## Write docs/results.md from its template and the stored results
+	$(BIN)/python docs/make_results.py
+
 lock: $(VENV)/.ready  ## Write requirements.lock from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable | sed -E "s|^torch(==[0-9.]+)\+cpu$$|torch\1|; s|^torch @.*|torch==2.13.0|" | sort -f > requirements.lock
 

@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 
 from repcl.cli import app
-from repcl.experiments import read_result
+from repcl.experiments import RunStore
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,9 +48,7 @@ def test_make_targets_of_the_readme_exist():
 
 def test_the_demo_table_of_the_readme_is_made_from_the_stored_results():
     for method in ("repcl", "fea", "sequential", "joint"):
-        results = [
-            read_result(path) for path in sorted((ROOT / "results/demo" / method).glob("*/result.json"))
-        ]
+        results = [run.result for run in RunStore(ROOT / "results/demo" / method).runs()]
         assert len(results) == 3
         row = next(line for line in README.splitlines() if line.startswith(f"| `{method}` |"))
         final = [100 * result.final_accuracy for result in results]

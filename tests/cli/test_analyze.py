@@ -86,7 +86,7 @@ def test_what_was_not_saved_is_said_with_what_to_type(repcl, data_file, encoder_
     assert output.code == 0, output.err
     assert "saved no representations: no mutual information, spectrum, drift or transfer" in output.out
     assert "add --save-representations --fresh to: repcl bench" in output.out
-    assert "Classes that lost most" in output.out
+    assert "Classes with the largest drop" in output.out
 
 
 def test_the_authors_estimate_is_written_to_a_file_of_its_own(repcl, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from repcl.cli.reproduce import RECIPE_NAMES
 from repcl.experiments import RunStore
-from repcl.experiments.recipes import RECIPES
+from repcl.experiments.paper.recipes import RECIPES
 
 CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu")
 ABLATION = ["repcl", "repcl@mlm", "repcl@no-adv", "repcl@no-con", "repcl@no-xmlm"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from repcl.errors import RepclError
-from repcl.evaluation import holm, paired_comparison, summarize
+from repcl.evaluation import holm, paired_comparison, summarize, summarize_percents, summarize_tasks
 
 OURS = {2021: 0.856, 2121: 0.861, 2221: 0.849, 2321: 0.870, 2421: 0.855}
 THEIRS = {2021: 0.843, 2121: 0.850, 2221: 0.846, 2321: 0.848, 2421: 0.857}
@@ -48,6 +48,23 @@ def test_one_round_has_no_spread() -> None:
 def test_no_round_cannot_be_summarized() -> None:
     with pytest.raises(RepclError, match="at least one round, found none"):
         summarize([])
+
+
+def test_a_metric_is_summarized_in_percent_over_the_rounds_that_have_it() -> None:
+    summary = summarize_percents([0.5, None, 0.7])
+    assert summary is not None
+    assert summary.mean == pytest.approx(60)
+    assert summary.rounds == 2
+    assert summarize_percents([None]) is None
+
+
+def test_a_round_with_fewer_tasks_counts_where_it_has_a_value() -> None:
+    first, second, third = summarize_tasks([[0.8, None], [0.6, None, 0.5]])
+    assert first is not None
+    assert first.mean == pytest.approx(70)
+    assert second is None
+    assert third is not None
+    assert (third.mean, third.rounds) == (50, 1)
 
 
 def test_both_p_values_are_scipys() -> None:

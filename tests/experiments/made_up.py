@@ -5,6 +5,8 @@ from pathlib import Path
 from random import Random
 
 from repcl.evaluation import TestedExample, score_predictions
+from repcl.experiments.reports.grouping import BenchmarkRuns, load_runs
+from repcl.experiments.reports.table import Table
 from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Seconds
 from repcl.experiments.runs.store import PREDICTIONS, RunStore
 from repcl.methods import METHODS
@@ -112,3 +114,24 @@ def write_grid(
         for round in range(rounds):
             tested = invent_predictions(classes, round=round, keeps=keeps, only_last=row == "joint")
             write_run(out, row, tested, classes=classes, benchmark=benchmark, round=round)
+
+
+def two_tasks(*right: list[bool]) -> list[TestedExample]:
+    """Two tasks of one class; for each text of the first task whether it was right after both tasks."""
+    first = [
+        TestedExample(f"a{n}", 0, "old", tuple("old" if one else "new" for one in texts))
+        for n, texts in enumerate(right)
+    ]
+    return [*first, *(TestedExample(f"b{n}", 1, "new", ("new",)) for n in range(len(right)))]
+
+
+def only(folder: Path) -> BenchmarkRuns:
+    """The runs of a folder with a single benchmark."""
+    (runs,) = load_runs(folder)
+    return runs
+
+
+def cells(table: Table, row: str) -> dict[str, str]:
+    """What people read in a row, by the title of the column."""
+    (found,) = (line for line in table.rows if line[0].text == row)
+    return {column.title: cell.text for column, cell in zip(table.columns, found, strict=True)}

@@ -14,7 +14,7 @@ from repcl.cli.failures import end_with, forget_failures, list_failures
 
 if TYPE_CHECKING:
     from repcl.analysis.estimator_settings import EstimatorSettings
-    from repcl.experiments.reporting.table import Table
+    from repcl.experiments.reports.table import Table
     from repcl.experiments.representations.analysis import AnalysisSpec, RunAnalysis
     from repcl.experiments.runs.observers import Event
     from repcl.experiments.runs.pool import Failure
@@ -35,9 +35,8 @@ def analyze(
     fresh: Annotated[bool, typer.Option("--fresh", help="Analyze again what was analyzed.")] = False,
 ) -> None:
     """Mutual information, spectrum, drift and transfer of finished runs."""
-    from repcl.experiments.reporting.analysis_figures import run_drawings
-    from repcl.experiments.reporting.analysis_overview import overview_table
-    from repcl.experiments.reporting.analysis_tables import run_tables
+    from repcl.experiments.reports.analysis_tables import analyses_table, run_tables
+    from repcl.experiments.reports.figures import run_drawings
     from repcl.experiments.representations.analysis import AUTHORS_ANALYSIS, AnalysisSpec
     from repcl.experiments.runs.store import ANALYSIS, RunStore
 
@@ -58,7 +57,7 @@ def analyze(
         [(_, analysis)] = analyses
         print_tables(run_tables(analysis), console)
     elif analyses:
-        print_tables([overview_table([(one.result, analysis) for one, analysis in analyses])], console)
+        print_tables([analyses_table([(one.result, analysis) for one, analysis in analyses])], console)
     if analyses:
         written = f"{file} and {prefix}-*.svg, *.png" if figures else file
         console.print(f"Written: {written} beside each result.", highlight=False)

@@ -6,10 +6,6 @@ from typing import Annotated
 import typer
 
 from repcl.cli.console import make_console
-from repcl.cli.tables import print_results
-from repcl.errors import UnknownName
-from repcl.experiments import RunStore
-from repcl.experiments.report import write_report
 
 
 def report(
@@ -19,11 +15,12 @@ def report(
     ] = None,
 ) -> None:
     """Write report.html, tables and figures of finished runs."""
-    store = RunStore(folder)
-    results = [run.result for run in store.some_runs(f"repcl bench --out {folder} ...")]
-    if against is not None and against not in {result.row for result in results}:
-        raise UnknownName("method in this folder", against, sorted({result.row for result in results}))
-    store.verify()
+    from repcl.cli.tables import print_results
+    from repcl.experiments.reports.grouping import load_runs
+    from repcl.experiments.reports.write import write_report
+
+    benchmarks = load_runs(folder)
+    page = write_report(folder, benchmarks, against=against)
     console = make_console()
-    print_results(results, console)
-    console.print(f"Report: {write_report(folder, against=against)}", highlight=False, soft_wrap=True)
+    print_results([result for runs in benchmarks for result in runs.results], console)
+    console.print(f"Report: {page}", highlight=False, soft_wrap=True)

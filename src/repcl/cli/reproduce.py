@@ -26,7 +26,7 @@ from repcl.cli.runs import checked_runs, finish, make_runs, refuse_shared_names,
 from repcl.errors import InvalidSetting, MissingData
 
 if TYPE_CHECKING:
-    from repcl.experiments.recipes import Recipe
+    from repcl.experiments.paper.recipes import Recipe
     from repcl.experiments.runs.pool import Failure
     from repcl.experiments.runs.result import Result
     from repcl.experiments.runs.spec import ResolvedRun
@@ -58,7 +58,7 @@ def reproduce(
 ) -> None:
     """Make a table of the paper: our values beside the paper's, in OUT/report.html."""
     from repcl.benchmarks import StreamSpec
-    from repcl.experiments.recipes import find_recipe, note_recipe
+    from repcl.experiments.paper.recipes import find_recipe, note_recipe
     from repcl.experiments.runs.ray_cluster import check_reachable
     from repcl.experiments.runs.spec import RunOptions, RunSpec
     from repcl.presets import load_preset
@@ -171,7 +171,7 @@ def _expectation(runs: "Sequence[ResolvedRun]", workers: int | None) -> str:
         runs: all of them.
         workers: how many are made at a time, if that is known.
     """
-    from repcl.experiments.reporting.table import duration
+    from repcl.experiments.reports.table import duration
 
     waiting = [run for run in runs if run.finished is None]
     if not waiting:

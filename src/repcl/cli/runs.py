@@ -79,7 +79,8 @@ def make_runs(
 def finish(outcomes: "Sequence[Result | Failure]", out: Path, console: Console) -> None:
     """The table of what was reached, the report, and what failed."""
     from repcl.cli.tables import print_results
-    from repcl.experiments.report import write_report
+    from repcl.experiments.reports.grouping import load_runs
+    from repcl.experiments.reports.write import write_report
     from repcl.experiments.runs.pool import Failure
     from repcl.experiments.runs.result import Result
 
@@ -88,7 +89,7 @@ def finish(outcomes: "Sequence[Result | Failure]", out: Path, console: Console) 
     print_results(results, console)
     try:
         if results:
-            console.print(f"Report: {write_report(out)}", highlight=False, soft_wrap=True)
+            console.print(f"Report: {write_report(out, load_runs(out))}", highlight=False, soft_wrap=True)
     finally:  # what hindered an analysis may hinder the report too
         list_failures(failures, console)
     end_with(failures)

@@ -220,7 +220,9 @@ def test_the_fingerprint_changes_with_one_letter_of_the_data():
     stream = toy_stream()
     changed = toy_stream()
     changed.tasks[0].train[0] = toy_task("sentence", "fruit", start=50).train[0]
-    one, other, again = (RunSpec("fea", data).resolve().fingerprint for data in (stream, changed, toy_stream()))
+    one, other, again = (
+        RunSpec("fea", data).resolve().fingerprint for data in (stream, changed, toy_stream())
+    )
     assert one != other
     assert one == again
 

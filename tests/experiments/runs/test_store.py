@@ -90,5 +90,5 @@ def test_results_without_predictions_are_counted_apart(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_runs_names_a_command_that_makes_some(tmp_path: Path) -> None:
-    with pytest.raises(MissingData, match="No finished run in .*; `repcl bench` makes some"):
+    with pytest.raises(MissingData, match=r"No finished run in .*; `repcl bench` makes some"):
         RunStore(tmp_path).some_runs("repcl bench")

@@ -203,7 +203,11 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
     """The learner as its last checkpoint left it, or a new one."""
     options, plan = run.options, run.plan
     encoder = options.encoder or plan.encoder
-    loaded = run.folder.load_checkpoint(encoder, options.device, options.processes) if run.folder is not None else None
+    loaded = (
+        run.folder.load_checkpoint(encoder, options.device, options.processes)
+        if run.folder is not None
+        else None
+    )
     if loaded is not None:
         return loaded
     learner = build_method(

@@ -1,0 +1,251 @@
+"""Makes the documentation's page of results from result files, so that no number in it is typed by hand.
+
+    python docs/make_results.py
+
+The words come from `docs/results.template.md`, where `{{ results hwu64 }}` stands for a table, and
+`{{ accuracy hwu64 repcl }}` for a number within a sentence; `PLACEHOLDERS` lists all. Results of a folder of
+their own, which no other table may mix with, are named by it: `{{ first-task/first_task fewrel }}`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from repcl.errors import InvalidSetting, MissingData, UnknownName
+from repcl.experiments.paper.information import (
+    analyzed_rows,
+    bias_tables,
+    first_task_table,
+    transfer_tables,
+)
+from repcl.experiments.paper.numbers import Paper, load_paper
+from repcl.experiments.paper.recipes import find_recipe
+from repcl.experiments.reports.formats import to_markdown
+from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, load_runs, row_names
+from repcl.experiments.reports.provenance import costs_table, origin_table, versions_table
+from repcl.experiments.reports.scores import (
+    overview_table,
+    results_table,
+    tasks_table,
+)
+from repcl.experiments.reports.significance import compare_methods, significance_table
+from repcl.experiments.reports.table import Cell, Column, Row, Table, mean_and_spread, missing, number, word
+from repcl.files import write_whole
+
+Benchmarks = Sequence[BenchmarkRuns]
+Answer = Callable[[Benchmarks, Sequence[str]], str]
+NOTHING_YET = "*No results yet.*"
+LOWER, UPPER = "sequential", "joint"
+ABOVE_LOWER, ABOVE_UPPER = 20.0, 1.5
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
+
+
+def render_results(template: str, results: Path) -> str:
+    """Fill every placeholder of a template from the result files below a folder."""
+
+    @cache
+    def runs_of(folder: str) -> Benchmarks:
+        return load_runs(results / folder)
+
+    def fill(found: re.Match[str]) -> str:
+        what, *words = found[1].split()
+        folder, _, name = what.rpartition("/")
+        if name not in PLACEHOLDERS:
+            raise UnknownName("placeholder", name, PLACEHOLDERS)
+        return PLACEHOLDERS[name](runs_of(folder), words).strip()
+
+    return _PLACEHOLDER.sub(fill, template)
+
+
+def write_results_page(results: Path, page: Path) -> None:
+    """Write the page from its template, which stands beside it."""
+    template = page.with_suffix(f".template{page.suffix}")
+    if not template.is_file():
+        raise MissingData(f"Expected the words of the page in {template}, found no such file.")
+    write_whole(page, render_results(template.read_text(encoding="utf-8"), results))
+
+
+def bounds_table(runs: BenchmarkRuns, paper: Paper) -> Table | None:
+    """The first round that both bounds have; none without them.
+
+    A method that learns at all lies well above fine-tuning without memory, and by more than chance above
+    training on everything only if something is wrong.
+    """
+    lower, upper = (_accuracies(runs.find(name)) for name in (LOWER, UPPER))
+    rounds = sorted(lower.keys() & upper.keys())
+    if not rounds:
+        return None
+    chosen = rounds[0]
+    lowest, highest = lower[chosen] + ABOVE_LOWER, upper[chosen] + ABOVE_UPPER
+    reached = {
+        method.name: accuracies[chosen]
+        for method in runs.methods
+        if chosen in (accuracies := _accuracies(method)) and method.name not in (LOWER, UPPER)
+    }
+    published = {row: accuracy for row, (accuracy, _) in paper.main.get(runs.name, {}).items()}
+    common = [row for row in reached if row in published]
+    ours, theirs = _ranks(reached, common), _ranks(published, common)
+
+    def row(name: str) -> Row:
+        accuracy = reached[name]
+        return [
+            word(name),
+            number(accuracy),
+            word("yes" if lowest <= accuracy <= highest else "no"),
+            _rank_cell(ours, name),
+            _rank_cell(theirs, name),
+            number(published.get(name)),
+        ]
+
+    return Table(
+        f"{runs.name}-bounds",
+        f"{runs.name}: between the bounds, round {chosen}",
+        [
+            Column("method", is_text=True),
+            Column("accuracy"),
+            Column("within bounds", is_text=True),
+            Column("rank"),
+            Column("paper's rank"),
+            Column("paper Acc"),
+        ],
+        [[row(name) for name in sorted(reached, key=lambda name: -reached[name])]],
+        [
+            f"In this round {LOWER} reached {lower[chosen]:.1f} and {UPPER} {upper[chosen]:.1f}.",
+            f"Within bounds means from {lowest:.1f} ({LOWER} + {ABOVE_LOWER:.0f}) to {highest:.1f} "
+            f"({UPPER} + {ABOVE_UPPER}).",
+            "Ranks are among the methods that both sides have.",
+        ],
+    )
+
+
+def _accuracies(method: MethodRuns | None) -> dict[int, float]:
+    return {} if method is None else method.percents("final_accuracy")
+
+
+def _ranks(accuracies: Mapping[str, float], rows: Sequence[str]) -> dict[str, int]:
+    ordered = sorted(rows, key=lambda row: -accuracies[row])
+    return {row: rank for rank, row in enumerate(ordered, start=1)}
+
+
+def _rank_cell(ranks: Mapping[str, int], name: str) -> Cell:
+    return Cell(str(ranks[name]), (ranks[name],)) if name in ranks else missing()
+
+
+def _of_each(make: Callable[[BenchmarkRuns], Table | None]) -> Answer:
+    """A table of the named benchmark, or of each of them."""
+
+    def answer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+        chosen = [runs for runs in benchmarks if not words or runs.name in words]
+        tables = [make(runs) for runs in chosen]
+        return _markdown([table for table in tables if table is not None])
+
+    return answer
+
+
+def _results(runs: BenchmarkRuns) -> Table:
+    return results_table(runs, row_names([runs]), load_paper())
+
+
+def _bounds(runs: BenchmarkRuns) -> Table | None:
+    return bounds_table(runs, load_paper())
+
+
+def _first_task(runs: BenchmarkRuns) -> Table | None:
+    rows = analyzed_rows(runs)
+    return first_task_table(runs, rows, load_paper()) if rows else None
+
+
+def _overview(benchmarks: Benchmarks, _: Sequence[str]) -> str:
+    return _markdown([overview_table(benchmarks, row_names(benchmarks))] if benchmarks else [])
+
+
+def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """The table of a recipe, on the named benchmarks only if there are any."""
+    recipe = find_recipe(words[0] if words else "")
+    chosen = [runs for runs in benchmarks if not words[1:] or runs.name in words[1:]]
+    run = [runs for runs in chosen if any(runs.find(row) for row in recipe.methods)]
+    return _markdown(recipe.make_tables(run, recipe.methods, load_paper()) if run else [])
+
+
+def _information(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """What is known about inputs and classes, and transfer: every analyzed row, not only the paper's."""
+    made = (bias_tables([runs], rows, load_paper()) for runs, rows in _analyzed(benchmarks, words))
+    return _markdown([table for tables in made for table in tables])
+
+
+def _transfer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """What passes from task to task: every analyzed row."""
+    made = (transfer_tables("bias", runs, rows) for runs, rows in _analyzed(benchmarks, words))
+    return _markdown([table for tables in made for table in tables])
+
+
+def _analyzed(benchmarks: Benchmarks, words: Sequence[str]) -> list[tuple[BenchmarkRuns, list[str]]]:
+    """The named benchmarks, or all, that have analyzed rows, with these rows."""
+    chosen = [runs for runs in benchmarks if not words or runs.name in words]
+    return [(runs, rows) for runs in chosen if (rows := analyzed_rows(runs))]
+
+
+def _versions(benchmarks: Benchmarks, _: Sequence[str]) -> str:
+    results = [result for runs in benchmarks for result in runs.results]
+    return _markdown([versions_table(results)] if results else [])
+
+
+def _accuracy(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    method = _find(benchmarks, words)
+    return "–" if method is None else mean_and_spread(method.summary("final_accuracy"), method.mark).text
+
+
+def _forgetting(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    method = _find(benchmarks, words)
+    return "–" if method is None else mean_and_spread(method.summary("forgetting_rate")).text
+
+
+def _rounds(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    method = _find(benchmarks, words)
+    return "0" if method is None else str(len(method.results))
+
+
+def _difference(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """Points by which the first method is better than the second over equal rounds."""
+    first, second = _find(benchmarks, words[:2]), _find(benchmarks, [*words[:1], *words[2:]])
+    if first is None or second is None:
+        return "–"
+    difference = compare_methods(first, second).difference
+    return "–" if difference is None else f"{difference:+.1f}"
+
+
+def _find(benchmarks: Benchmarks, words: Sequence[str]) -> MethodRuns | None:
+    if len(words) != 2:
+        raise InvalidSetting(f"Expected a benchmark and a method in the placeholder, found {list(words)}.")
+    runs = next((runs for runs in benchmarks if runs.name == words[0]), None)
+    return None if runs is None else runs.find(words[1])
+
+
+def _markdown(tables: Sequence[Table]) -> str:
+    return "\n".join(map(to_markdown, tables)) if tables else NOTHING_YET
+
+
+PLACEHOLDERS: Mapping[str, Answer] = {
+    "overview": _overview,
+    "results": _of_each(_results),
+    "significance": _of_each(significance_table),
+    "tasks": _of_each(tasks_table),
+    "bounds": _of_each(_bounds),
+    "costs": _of_each(costs_table),
+    "origin": _of_each(origin_table),
+    "recipe": _recipe,
+    "information": _information,
+    "transfer": _transfer,
+    "first_task": _of_each(_first_task),
+    "versions": _versions,
+    "accuracy": _accuracy,
+    "forgetting": _forgetting,
+    "rounds": _rounds,
+    "difference": _difference,
+}
+
+
+if __name__ == "__main__":
+    docs = Path(__file__).parent
+    write_results_page(docs.parent / "results", docs / "results.md")

@@ -1,0 +1,1 @@
+"""The paper's numbers, and our runs as its tables."""

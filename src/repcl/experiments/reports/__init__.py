@@ -1,0 +1,1 @@
+"""Reports: tables and figures of finished runs, as one page and as files."""

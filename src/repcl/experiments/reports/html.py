@@ -1,0 +1,84 @@
+"""The page: sections of text, tables and figures as one HTML file that opens without a network."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from jinja2 import Environment, StrictUndefined
+
+from repcl.experiments.reports.figures import Drawing
+from repcl.experiments.reports.table import Column, Table
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph of plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Lines as they were typed."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Parts side by side where there is room."""
+
+    parts: Sequence["Part"]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Parts that are shown on a click."""
+
+    summary: str
+    parts: Sequence["Part"]
+
+
+Part = Heading | Paragraph | Listing | Grid | Folded | Table | Drawing
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a title and a line in the table of contents."""
+
+    name: str
+    title: str
+    parts: Sequence[Part]
+
+
+def tables_and_drawings(parts: Sequence[Part]) -> Iterator[Table | Drawing]:
+    """Everything that is also written to files of its own."""
+    for part in parts:
+        if isinstance(part, Table | Drawing):
+            yield part
+        elif isinstance(part, Grid | Folded):
+            yield from tables_and_drawings(part.parts)
+
+
+def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
+    """The whole page."""
+    # escaped by default: a class in someone's data may be called <script>
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"kind": lambda part: type(part).__name__, "css_classes": _css_classes}
+    files = resources.files("repcl.experiments.reports")
+    template = environment.from_string(files.joinpath("page.html.jinja").read_text(encoding="utf-8"))
+    style = files.joinpath("style.css").read_text(encoding="utf-8")
+    return template.render(title=title, lead=lead, sections=sections, style=style) + "\n"
+
+
+def _css_classes(column: Column) -> str:
+    return " ".join(["text"] * column.is_text + ["paper"] * column.title.startswith("paper"))

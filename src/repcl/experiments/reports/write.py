@@ -1,0 +1,242 @@
+"""The report of a folder of runs: its sections, as one page and with their tables and figures as files."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from repcl.errors import MissingData, UnknownName
+from repcl.experiments.paper.numbers import load_paper
+from repcl.experiments.paper.recipes import Recipe, noted_recipes
+from repcl.experiments.reports.figures import draw_curves, draw_matrix, line_styles
+from repcl.experiments.reports.formats import to_csv, to_latex, to_markdown
+from repcl.experiments.reports.grouping import BenchmarkRuns, row_names
+from repcl.experiments.reports.html import (
+    Folded,
+    Grid,
+    Heading,
+    Listing,
+    Paragraph,
+    Part,
+    Section,
+    render_page,
+    tables_and_drawings,
+)
+from repcl.experiments.reports.provenance import (
+    commands,
+    costs_table,
+    files_table,
+    origin_table,
+    settings_table,
+    versions_table,
+)
+from repcl.experiments.reports.scores import (
+    WORST,
+    forgotten_table,
+    overview_table,
+    results_table,
+    tasks_table,
+)
+from repcl.experiments.reports.significance import significance_table
+from repcl.experiments.reports.table import Table
+from repcl.files import write_whole
+
+PAGE = "report.html"
+TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
+_LINK = re.compile(r'href="(tables|figures)/([^"]+\.(?:md|tex|csv|svg|png))"')
+
+Benchmarks = Sequence[BenchmarkRuns]
+
+
+def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = None) -> Path:
+    """Write `report.html`, `tables/` and `figures/` of runs.
+
+    Args:
+        folder: the `--out` of runs; the recipes noted in it come first on the page.
+        benchmarks: the runs in it, from `load_runs`.
+        against: the method that others are tested against; RepCL, or else the best, if not given.
+    """
+    if not benchmarks:
+        raise MissingData(f"No finished run in {folder}; `repcl bench --out {folder} ...` makes some.")
+    rows = row_names(benchmarks)
+    if against is not None and against not in rows:
+        raise UnknownName("method in this folder", against, sorted(rows))
+    sections = [
+        *(_recipe_section(recipe, benchmarks) for recipe in noted_recipes(folder)),
+        _results_section(benchmarks, rows),
+        _significance_section(benchmarks, against),
+        _curves_section(benchmarks, rows),
+        _matrices_section(benchmarks),
+        _classes_section(benchmarks),
+        _costs_section(benchmarks),
+        _settings_section(benchmarks),
+    ]
+    before = _linked_files(folder)
+    _write_files(folder, [part for section in sections for part in section.parts])
+    write_whole(folder / PAGE, render_page("Continual learning results", _lead(benchmarks), sections))
+    for stale in before - _linked_files(folder):
+        stale.unlink(missing_ok=True)
+    return folder / PAGE
+
+
+def _recipe_section(recipe: Recipe, benchmarks: Benchmarks) -> Section:
+    tables = recipe.make_tables(benchmarks, recipe.methods, load_paper())
+    explanation = [Paragraph(recipe.explanation)] if recipe.explanation else []
+    parts = [*explanation, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
+    return Section(f"recipe-{recipe.name}", recipe.title, parts)
+
+
+def _results_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
+    """How good is each method in the end, and how much did it forget?"""
+    explanation = Paragraph(
+        "Accuracy is over all test texts of all classes after the last task; the forgetting rate is "
+        "how much the old tasks lost since their best moment, on average. Values are mean ± "
+        "standard deviation over rounds (class orders or splits); the 95 % interval (Student's t) shows how "
+        "far the mean can be trusted. Bold is the highest mean of its track, which says nothing "
+        "about chance: see the tests below. A method of the strict track keeps its weights and a few "
+        "texts of each class; one of the track with statistics also keeps numbers computed from old "
+        "data, of the size given."
+    )
+    parts: list[Part] = [explanation]
+    if len(benchmarks) > 1:
+        parts.append(overview_table(benchmarks, rows))
+    paper = load_paper()
+    return _make_section(
+        "results", "Results", parts, benchmarks, lambda runs: [results_table(runs, rows, paper)]
+    )
+
+
+def _significance_section(benchmarks: Benchmarks, against: str | None) -> Section:
+    """Could a difference be chance?"""
+    explanation = Paragraph(
+        "A difference in points is positive where the chosen method is better. Both tests compare "
+        "the same rounds of both methods; Holm's correction keeps the chance of any false alarm in "
+        "a table at 5 %, if that method was chosen beforehand. Rounds differ in class order or split, and "
+        "share texts: take p values as a guide."
+    )
+
+    def compare(runs: BenchmarkRuns) -> list[Part]:
+        table = significance_table(runs, against)
+        return [table] if table is not None else [Paragraph("There is no second method to compare with.")]
+
+    return _make_section("significance", "Are the differences real?", [explanation], benchmarks, compare)
+
+
+def _curves_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
+    """How does accuracy fall as classes are added?"""
+    styles = line_styles(rows)
+    explanation = "Over all classes seen so far. A method that is trained only at the end has a single point."
+    return _make_section(
+        "curves",
+        "Accuracy after each task",
+        [Paragraph(explanation)],
+        benchmarks,
+        lambda runs: [draw_curves(runs, styles), tasks_table(runs)],
+    )
+
+
+def _matrices_section(benchmarks: Benchmarks) -> Section:
+    """What happened to each task?"""
+    explanation = Paragraph(
+        "Accuracy in percent on the test texts of each task (column) after each task (row), mean "
+        "over rounds: read a column downwards to see a task being forgotten. Darker is worse."
+    )
+    return _make_section(
+        "matrices",
+        "Accuracy matrix",
+        [explanation],
+        benchmarks,
+        lambda runs: [Grid([draw_matrix(runs.name, method) for method in runs.methods])],
+    )
+
+
+def _classes_section(benchmarks: Benchmarks) -> Section:
+    """Which classes were forgotten?"""
+    explanation = Paragraph(
+        f"The {WORST} classes whose accuracy dropped most from its best earlier value, mean over the rounds "
+        "in which they were not learned last: the drop in points, the final accuracy, and the class that "
+        "their texts are most often confused with."
+    )
+
+    def list_classes(runs: BenchmarkRuns) -> list[Part]:
+        tables = [forgotten_table(runs.name, method) for method in runs.methods]
+        found = [table for table in tables if table is not None]
+        return [Grid(found)] if found else [Paragraph("No earlier predictions are stored.")]
+
+    return _make_section("classes", "Forgotten classes", [explanation], benchmarks, list_classes)
+
+
+def _costs_section(benchmarks: Benchmarks) -> Section:
+    """What does it cost?"""
+    return _make_section("costs", "Time and memory", [], benchmarks, lambda runs: [costs_table(runs)])
+
+
+def _settings_section(benchmarks: Benchmarks) -> Section:
+    """How can it be done again?"""
+    results = [result for runs in benchmarks for result in runs.results]
+    section = _make_section(
+        "settings",
+        "Settings, data and versions",
+        [],
+        benchmarks,
+        lambda runs: [
+            origin_table(runs),
+            settings_table(runs),
+            Folded("All settings", [settings_table(runs, everything=True)]),
+        ],
+    )
+    typed = commands(results)
+    last: list[Part] = [Heading("Commands"), Listing(typed)] if typed else []
+    last += [Heading("Software and files"), versions_table(results), files_table(results)]
+    return Section(section.name, section.title, [*section.parts, *last])
+
+
+def _make_section(
+    name: str,
+    title: str,
+    parts: Sequence[Part],
+    benchmarks: Benchmarks,
+    answer: Callable[[BenchmarkRuns], Sequence[Part]],
+) -> Section:
+    """A section that answers its question for every benchmark."""
+    answers: list[Part] = []
+    for runs in benchmarks:
+        answers += [Heading(runs.name)] if len(benchmarks) > 1 else []
+        answers += answer(runs)
+    return Section(name, title, [*parts, *answers])
+
+
+def _write_files(folder: Path, parts: Sequence[Part]) -> None:
+    tables, figures = folder / "tables", folder / "figures"
+    for needed in (tables, figures):
+        needed.mkdir(exist_ok=True)
+    for part in tables_and_drawings(parts):
+        if isinstance(part, Table):
+            for ending, write in TABLE_FORMATS.items():
+                write_whole(tables / f"{part.file_name}.{ending}", write(part))
+        else:
+            part.save(figures)
+
+
+def _linked_files(folder: Path) -> set[Path]:
+    """The tables and figures that the page in a folder belongs to; a user's own files are none of them."""
+    page = folder / PAGE
+    text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+    # by their last part only: nothing outside the two folders is meant, whatever the page says
+    return {folder / part / Path(unquote(link)).name for part, link in _LINK.findall(text)}
+
+
+def _lead(benchmarks: Benchmarks) -> str:
+    """What the page is about, in a sentence."""
+    results = [result for runs in benchmarks for result in runs.results]
+    methods = _counted(len({result.row for result in results}), "method")
+    encoders = ", ".join(sorted({result.encoder for result in results}))
+    return (
+        f"{_counted(len(results), 'run')} of {methods} on {', '.join(runs.name for runs in benchmarks)} "
+        f"with encoder {encoders}. "
+        "All numbers come from the result files in this folder."
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -1,0 +1,35 @@
+"""`repcl report`: what it prints, and how often it reads a file."""
+
+import io
+from collections import Counter
+from pathlib import Path
+
+from tests.experiments.made_up import write_grid
+
+
+def test_the_table_and_the_page_are_named(repcl, tmp_path):
+    write_grid(tmp_path, {"repcl": 0.9, "fea": 0.7}, rounds=2)
+    output = repcl("report", tmp_path)
+    assert "demo, 2 rounds, percent" in output.out
+    assert f"Report: {tmp_path / 'report.html'}" in output.out
+
+
+def test_a_folder_without_results_is_an_error_with_the_command_that_makes_some(repcl, tmp_path):
+    output = repcl("report", tmp_path, "--against", "fea")
+    assert output.code == 2
+    assert "repcl bench --out" in output.err
+
+
+def test_each_result_and_each_file_of_predictions_is_read_once(repcl, tmp_path, monkeypatch):
+    write_grid(tmp_path, {"repcl": 0.9, "fea": 0.7}, rounds=2)
+    opened: Counter[Path] = Counter()
+
+    def count(file, *options, **named):
+        opened[Path(file)] += 1
+        return really_open(file, *options, **named)
+
+    really_open = io.open
+    monkeypatch.setattr(io, "open", count)  # which pathlib calls
+    assert repcl("report", tmp_path).code == 0
+    read = [times for path, times in opened.items() if path.name in ("result.json", "predictions.jsonl")]
+    assert read == [1] * 8

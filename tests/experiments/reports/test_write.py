@@ -1,0 +1,161 @@
+"""The report: one page with every section and its files, and nothing that a hostile name breaks."""
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import pytest
+
+from repcl.errors import MissingData, UnknownName
+from repcl.experiments.reports.grouping import load_runs
+from repcl.experiments.reports.write import write_report
+from tests.experiments.made_up import (
+    invent_predictions,
+    write_grid,
+    write_run,
+)
+
+SECTIONS = ["results", "significance", "curves", "matrices", "classes", "costs", "settings"]
+HOSTILE = ["<script>alert(1)</script>", "a&b_%$x^2", "=1+1|pipe*star*"]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> Path:
+    """A page about two benchmarks, one of them with names chosen to do harm."""
+    out = tmp_path_factory.mktemp("report")
+    write_grid(out, {"repcl": 0.9, "fea": 0.7, "joint": 0.95}, benchmark="hwu64", rounds=3)
+    classes = [HOSTILE[:1], HOSTILE[1:]]
+    for row in ("repcl", "fea"):
+        examples = invent_predictions(classes, round=1, keeps=0.3)
+        write_run(out, row, examples, classes=classes, benchmark="my <b>data & $x_1$", capped=True)
+    write_report(out, load_runs(out))
+    return out
+
+
+def test_the_page_is_well_formed_and_has_every_section(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    assert [section.get("id") for section in page.iter("section")] == SECTIONS
+    assert [link.get("href") for link in page.find(".//nav").iter("a")] == [f"#{name}" for name in SECTIONS]
+
+
+def test_no_id_stands_twice_on_the_page(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    ids = Counter(found for element in page.iter() if (found := element.get("id")))
+    assert ids.most_common(1)[0][1] == 1
+
+
+def test_parts_of_figures_refer_to_parts_of_the_same_page(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    ids = {element.get("id") for element in page.iter()}
+    targets = [
+        value[1:]
+        for element in page.iter()
+        for name, value in element.items()
+        if name.endswith("href") and value.startswith("#")
+    ]
+    assert len(targets) > len(SECTIONS)
+    assert set(targets) <= ids
+    assert not any("%" in target for target in targets)  # which a browser would decode
+
+
+def test_the_page_loads_nothing_from_outside_and_runs_no_script(report):
+    text = report.joinpath("report.html").read_text(encoding="utf-8")
+    page = ElementTree.fromstring(text)
+    assert not {"script", "link", "img", "iframe"} & {element.tag for element in page.iter()}
+    addresses = [value for element in page.iter() for name, value in element.items() if name.endswith("href")]
+    assert all(address.startswith(("#", "tables/", "figures/")) for address in addresses)
+    assert "default-src 'none'" in text
+    assert "@import" not in text
+    assert "url(http" not in text
+
+
+def test_links_lead_to_files(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    links = [link.get("href", "") for link in page.iter("a")]
+    files = [unquote(link) for link in links if not link.startswith("#")]
+    assert len(files) > 50
+    assert all((report / file).is_file() for file in files)
+
+
+def test_hostile_names_stay_text(report):
+    text = report.joinpath("report.html").read_text(encoding="utf-8")
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "my <b>" not in text
+
+
+def test_figures_are_written_as_svg_and_png(report):
+    figures = {path.name for path in report.joinpath("figures").iterdir()}
+    assert {"hwu64-curves.svg", "hwu64-curves.png", "hwu64-repcl-matrix.svg"} <= figures
+    for path in report.joinpath("figures").glob("*.svg"):
+        ElementTree.fromstring(path.read_text(encoding="utf-8"))
+        assert "data:image" not in path.read_text(encoding="utf-8")
+
+
+def test_the_same_results_give_the_same_report(report, tmp_path):
+    again = tmp_path / "again"
+    shutil.copytree(report, again)
+    write_report(again, load_runs(again))
+    files = [path.relative_to(report) for path in report.rglob("*") if path.is_file()]
+    assert all(report.joinpath(file).read_bytes() == again.joinpath(file).read_bytes() for file in files)
+
+
+def test_tables_and_figures_that_a_report_no_longer_has_are_deleted_and_own_files_stay(tmp_path):
+    write_grid(tmp_path, {"fea": 0.9}, benchmark="demo")
+    write_grid(tmp_path, {"fea": 0.9}, benchmark="my <b>data")
+    write_report(tmp_path, load_runs(tmp_path))
+    own = tmp_path / "tables/thesis.tex"
+    own.write_text("mine")
+    shutil.rmtree(tmp_path / "my <b>data")
+    write_report(tmp_path, load_runs(tmp_path))
+    files = [path.name for part in ("tables", "figures") for path in (tmp_path / part).iterdir()]
+    assert [name for name in files if name.startswith("my")] == []
+    assert "demo-results.csv" in files
+    assert own.is_file()
+
+
+def test_long_names_may_be_broken_behind_an_underscore(report):
+    assert "a&amp;b_<wbr/>%$x^2" in report.joinpath("report.html").read_text(encoding="utf-8")
+
+
+def test_matplotlib_is_not_loaded_before_a_figure_is_drawn():
+    code = "import sys, repcl.experiments.reports.write; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_testing_against_a_method_that_was_not_run_is_an_error(tmp_path):
+    write_grid(tmp_path, {"repcl": 0.9, "fea": 0.7}, rounds=1)
+    with pytest.raises(UnknownName, match=r"No method in this folder 'fae'\. Did you mean 'fea'"):
+        write_report(tmp_path, load_runs(tmp_path), against="fae")
+
+
+def test_a_folder_without_results_is_an_error(tmp_path):
+    with pytest.raises(MissingData, match="No finished run"):
+        write_report(tmp_path, load_runs(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_browser_shows_every_section_without_a_console_error(report):
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    messages: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.goto(report.joinpath("report.html").as_uri())
+        for name in SECTIONS:
+            section = page.locator(f"section#{name}")
+            section.scroll_into_view_if_needed()
+            assert section.is_visible()
+            assert section.bounding_box()["height"] > 100
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        browser.close()
+    assert messages == []
