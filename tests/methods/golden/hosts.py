@@ -122,9 +122,9 @@ def assert_emar_scores(method: Method, plain: Plain) -> None:
     texts = list(plain.ids)
     with torch.no_grad():
         directions = []
-        for place, name in enumerate(method.classes):
+        for index, name in enumerate(method.classes):
             features = [plain.feature(plain.ids[one], training=False) for one in method.memory.of(name)]
-            units = [one / one.norm() for one in [*features, plain["head.output.weight"][place]]]
+            units = [one / one.norm() for one in [*features, plain["head.output.weight"][index]]]
             directions.append(mean(units) / mean(units).norm())
         expected = [
             torch.stack(directions) @ plain.feature(plain.ids[text], training=False) for text in texts

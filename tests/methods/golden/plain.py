@@ -48,7 +48,7 @@ class Plain:
         return [self.ids[example] for example in examples]
 
     def label(self, ids: Ids) -> int:
-        """The place of a text's class."""
+        """The index of a text's class."""
         return self.classes.index(self.examples[ids].label)
 
     def states(
@@ -74,9 +74,9 @@ class Plain:
     def represent(self, ids: Ids, *, training: bool, **more: Any) -> Tensor:
         """The representation of one text, as its input kind wants it."""
         states = self.states(ids, training=training, **more)
-        return torch.cat([states[places].mean(dim=0) for places in self._places(ids)])
+        return torch.cat([states[positions].mean(dim=0) for positions in self._positions(ids)])
 
-    def _places(self, ids: Ids) -> list[list[int]]:
+    def _positions(self, ids: Ids) -> list[list[int]]:
         if self.kind == "relation":
             markers = self.tokenizer.convert_tokens_to_ids(["[E11]", "[E21]"])
             return [[ids.index(marker)] for marker in markers]
@@ -116,7 +116,7 @@ class Stage:
     """One stage by hand: AdamW without momentum from before, warm-up, clipping.
 
     Args:
-        plain: whose weights are trained, in place.
+        plain: whose weights are trained.
         rate: the full learning rate of each weight; None for weights that are not trained.
         decay: of weights that are neither biases nor LayerNorms of the encoder.
         clip: the largest norm of the gradient.

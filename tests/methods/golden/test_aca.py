@@ -89,7 +89,9 @@ def initial_with_synthetic_texts(plain: Plain, watched: Watched, settings: Any, 
     return stage
 
 
-@pytest.mark.parametrize(("host", "check"), [("emar", assert_emar), ("rp_cre", assert_rp_cre)])
+@pytest.mark.parametrize(
+    ("host", "check"), [("emar", assert_emar), ("rp_cre", assert_rp_cre)], ids=["emar", "rp_cre"]
+)
 def test_aca_adds_synthetic_relations_to_the_initial_learning_of_its_host(
     host: str, check: Callable[..., None]
 ) -> None:

@@ -110,7 +110,7 @@ def consistent_loss(plain: Plain, batch: list[Ids]) -> Tensor:
     """Cross-entropy over three dropout samples, and the divergence of each sample from their mean."""
     seen = [plain.represent(ids, training=True) for ids in batch]
     samples = [
-        [classified(plain, one, sample * len(batch) + place) for place, one in enumerate(seen)]
+        [classified(plain, one, sample * len(batch) + index) for index, one in enumerate(seen)]
         for sample in range(3)
     ]
     hard = mean(
@@ -119,10 +119,10 @@ def consistent_loss(plain: Plain, batch: list[Ids]) -> Tensor:
         for logits, ids in zip(sample, batch, strict=True)
     )
     apart = torch.zeros(())
-    for place in range(len(batch)):
-        center = torch.log_softmax(mean(sample[place] for sample in samples), dim=0)
+    for index in range(len(batch)):
+        center = torch.log_softmax(mean(sample[index] for sample in samples), dim=0)
         for sample in samples:
-            logs = torch.log_softmax(sample[place], dim=0)
+            logs = torch.log_softmax(sample[index], dim=0)
             apart = apart + (logs.exp() * (logs - center)).sum() / 3
     # a sum over the batch: 15 is the authors' batch, 6 is this one
     return hard + 15 / 6 * apart

@@ -259,8 +259,8 @@ def test_new_rows_of_kdrk_mix_old_rows_the_classs_own_features_and_noise(gate: f
     _, _, watched, plain = learned("kdrk", **more, gate=gate, gate_decay=decay)
     _, _, bare, _ = learned("kdrk", **more, gate=0.0)  # the same draws, and nothing else in the rows
     share = gate * math.exp(-decay * 4)
-    for place, name in enumerate(SECOND.classes, start=2):
+    for index, name in enumerate(SECOND.classes, start=2):
         mixed = mixture(plain, watched.before, of_class(SECOND.train, name))
-        noise_row = bare.states[0]["head.output.weight"][place]
-        found = watched.states[0]["head.output.weight"][place]
+        noise_row = bare.states[0]["head.output.weight"][index]
+        found = watched.states[0]["head.output.weight"][index]
         torch.testing.assert_close(found, share * mixed + (1 - share) * noise_row, rtol=0.0, atol=1e-8)

@@ -81,18 +81,27 @@ def random_features(rows: Rows, maps: int, size: int, seed: int) -> list[Rows]:
     return [np.round(np.maximum(rows @ (np.round(one * 2**10) / 2**10), 0) * 2**6) / 2**6 for one in drawn]
 
 
-def ridge_scores(features: Rows, ridge: float, weights: Rows) -> Rows:
-    """Weighted ridge regression on one-hot targets."""
-    targets = np.eye(4)[LABELS]
-    weighted = features * weights[:, None]
-    gram = weighted.T @ features + ridge * np.eye(features.shape[1])
-    return features @ np.linalg.solve(gram, weighted.T @ targets)  # type: ignore[no-any-return]
+def ridge_scores(features: Rows, ridge: float) -> Rows:
+    """Ridge regression on one-hot targets."""
+    gram = features.T @ features + ridge * np.eye(features.shape[1])
+    scores: Rows = features @ np.linalg.solve(gram, features.T @ np.eye(4)[LABELS])
+    return scores
 
 
 def test_instant_answers_with_ridge_regression_on_random_features() -> None:
     method, rows = learned("instant", features=30, maps=2, map_seed=5, ridge=0.7)
     features = random_features(rows, 2, 30, 5)
-    assert_scores(method, np.mean([ridge_scores(one, 0.7, np.ones(14)) for one in features], axis=0))
+    assert_scores(method, np.mean([ridge_scores(one, 0.7) for one in features], axis=0))
+
+
+def test_balanced_instant_gives_every_class_the_same_weight() -> None:
+    method, rows = learned("instant", features=30, maps=1, ridge=0.7, balanced=True)
+    (features,) = random_features(rows, 1, 30, 0)
+    means = np.stack([features[label == LABELS].mean(axis=0) for label in range(4)])
+    around = features - means[LABELS]  # the spread inside classes is taken as shared
+    gram = around.T @ around + 14 / 4 * means.T @ means
+    expected = features @ np.linalg.solve(gram + 0.7 * np.eye(30), 14 / 4 * means.T)
+    assert_scores(method, expected)
 
 
 def cross_validated(features: Rows) -> float:
@@ -109,7 +118,7 @@ def test_instant_takes_the_ridge_of_generalized_cross_validation_over_the_number
     method, rows = learned("instant", features=30, maps=2, map_seed=5)
     features = random_features(rows, 2, 30, 5)
     ridge = cross_validated(features[0]) / 2
-    assert_scores(method, np.mean([ridge_scores(one, ridge, np.ones(14)) for one in features], axis=0))
+    assert_scores(method, np.mean([ridge_scores(one, ridge) for one in features], axis=0))
 
 
 @pytest.mark.parametrize("kind", ["relation", "event"])
@@ -130,7 +139,7 @@ def test_relations_and_events_are_read_from_two_layers_at_unit_length(kind: Any)
             for mark in marks
         ]
         # of two layers the first stands for one half, the second for five sixths
-        parts = [layers[depth][0, places].mean(dim=0) for places in inside for depth in (1, 2)]
+        parts = [layers[depth][0, positions].mean(dim=0) for positions in inside for depth in (1, 2)]
         rows.append(torch.cat([part / part.norm() for part in parts]))
     units = torch.stack(rows) / torch.stack(rows).norm(dim=1, keepdim=True)
     means = torch.stack([units[:3].mean(dim=0), units[3:].mean(dim=0)])

@@ -152,12 +152,12 @@ def text_ids(method: Method, example: Example) -> Ids:
     """Token ids of a text, with markers written into it where the input kind wants them."""
     text = example.text
     if example.head is not None and example.tail is not None:
-        places = [
+        marks = [
             (example.head.start, " [E11] "),
             (example.head.end, " [E12] "),
             (example.tail.start, " [E21] "),
             (example.tail.end, " [E22] "),
         ]
-        for position, marker in sorted(places, reverse=True):
+        for position, marker in sorted(marks, reverse=True):
             text = text[:position] + marker + text[position:]
     return tuple(method.encoder.tokenizer(text)["input_ids"])
