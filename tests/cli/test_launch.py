@@ -116,7 +116,7 @@ from repcl.benchmarks import StreamSpec
 from repcl.cli.launch import launched
 from repcl.experiments.runs.observers import StepEnds
 from repcl.experiments.runs.pool import perform_all
-from repcl.experiments.runs.run import perform_run
+from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import RunOptions, RunSpec
 
 with launched() as processes:
@@ -126,7 +126,7 @@ with launched() as processes:
 
     options = RunOptions(encoder="encoder", preset="smoke", out=Path("broken"), processes=processes)
     run = RunSpec("fea", StreamSpec("tickets.csv", tasks=2), options).resolve()
-    perform_all([run], perform_run, workers=1, listener=hear)
+    perform_all([run], make_run, workers=1, listener=hear)
 """
 
 

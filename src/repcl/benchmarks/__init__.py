@@ -11,8 +11,8 @@ from repcl.benchmarks.fewrel import FEWREL
 from repcl.benchmarks.hwu64 import HWU64
 from repcl.benchmarks.maven import MAVEN
 from repcl.benchmarks.own import DEFAULT_TASKS, read_own
-from repcl.benchmarks.spec import StreamSpec
 from repcl.benchmarks.stream import build_stream
+from repcl.benchmarks.stream_spec import StreamSpec
 from repcl.benchmarks.tacred import TACRED
 from repcl.data.examples import TaskStream
 from repcl.data.order import class_order, round_seed
@@ -69,7 +69,15 @@ def load_stream(spec: StreamSpec) -> TaskStream:
         raise InvalidSetting(
             f"{spec.name} has its own test part: give a test file only with a data file of yours."
         )
-    return _published_stream(BENCHMARKS[spec.name], spec)
+    benchmark = BENCHMARKS[spec.name]
+    folder = benchmark.folder(spec.data_dir)
+    # seeded anew with the number that decides the class order, as the released code does
+    corpus = benchmark.corpus(folder, Random(round_seed(spec.round)), spec.protocol)
+    labels = list(corpus.splits)
+    order = [labels[index] for index in class_order(len(labels), round_seed(spec.round))]
+    tasks = spec.divide(order, benchmark.tasks)
+    files = [folder / file.name for file in benchmark.files]
+    return build_stream(benchmark.name, benchmark.kind, corpus, tasks, spec, files=files)
 
 
 def own_file(name: str | Path) -> Path:
@@ -84,17 +92,6 @@ def own_file(name: str | Path) -> Path:
             "rename the file."
         )
     return path
-
-
-def _published_stream(benchmark: Benchmark, spec: StreamSpec) -> TaskStream:
-    folder = benchmark.folder(spec.data_dir)
-    # seeded anew with the number that decides the class order, as the released code does
-    corpus = benchmark.corpus(folder, Random(round_seed(spec.round)), spec.protocol)
-    labels = list(corpus.splits)
-    order = [labels[index] for index in class_order(len(labels), round_seed(spec.round))]
-    tasks = spec.divide(order, benchmark.tasks)
-    files = [folder / file.name for file in benchmark.files]
-    return build_stream(benchmark.name, benchmark.kind, corpus, tasks, spec, files=files)
 
 
 def _own_stream(path: Path, spec: StreamSpec) -> TaskStream:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from repcl.benchmarks.base import Corpus, Split
-from repcl.benchmarks.spec import StreamSpec
+from repcl.benchmarks.stream_spec import StreamSpec
 from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream
 from repcl.errors import InvalidData
 

@@ -61,7 +61,7 @@ def make_runs(
     """Make the runs with a live overview, on this machine or on the Ray cluster named."""
     from repcl.cli.progress import GridProgress
     from repcl.experiments.runs.pool import perform_all
-    from repcl.experiments.runs.run import perform_run
+    from repcl.experiments.runs.run import make_run
 
     with GridProgress([run.title for run in runs], console) as progress:
         if ray is not None:
@@ -71,7 +71,7 @@ def make_runs(
         else:
             unfinished = sum(run.finished is None for run in runs)  # no process is started for the others
             here = min(workers or os.cpu_count() or 1, unfinished)
-            outcomes = perform_all(runs, perform_run, workers=here, listener=progress.hear)
+            outcomes = perform_all(runs, make_run, workers=here, listener=progress.hear)
     forget_failures(zip(runs, outcomes, strict=True))
     return outcomes
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from repcl.benchmarks import StreamSpec, load_stream
-from repcl.data import TaskStream
+from repcl.benchmarks import StreamSpec
 from repcl.experiments.runs import spec as spec_module
 from repcl.experiments.runs.observers import Ended, Event, StageBegins, StepEnds, TaskBegins, TaskEnds
 from repcl.experiments.runs.pool import Failure, perform_all
 from repcl.experiments.runs.result import Result
-from repcl.experiments.runs.run import perform_run
+from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
 
 
@@ -31,7 +30,7 @@ def resolved(
 
 
 def make_here(runs: list[ResolvedRun], workers: int = 1) -> list[Result | Failure]:
-    return perform_all(runs, perform_run, workers=workers, listener=ignore)
+    return perform_all(runs, make_run, workers=workers, listener=ignore)
 
 
 def ignore(index: int, event: Event) -> None:
@@ -67,7 +66,7 @@ def test_events_tell_tasks_stages_steps_and_the_end(workshop, tmp_path):
     heard: list[type] = []
     perform_all(
         resolved(workshop, tmp_path)[:1],
-        perform_run,
+        make_run,
         workers=1,
         listener=lambda _, event: heard.append(type(event)),
     )
@@ -76,17 +75,10 @@ def test_events_tell_tasks_stages_steps_and_the_end(workshop, tmp_path):
     assert heard[-1] is Ended
 
 
-def test_data_that_several_runs_learn_are_read_once(workshop, tmp_path, monkeypatch):
+def test_data_that_several_runs_learn_are_read_once(workshop, tmp_path):
     spec_module._load_once.cache_clear()
-    read: list[StreamSpec] = []
-
-    def load(spec: StreamSpec) -> TaskStream:
-        read.append(spec)
-        return load_stream(spec)
-
-    monkeypatch.setattr(spec_module, "load_stream", load)
     make_here(resolved(workshop, tmp_path))
-    assert [spec.round for spec in read] == [0, 1]
+    assert spec_module._load_once.cache_info().misses == 2  # one for each round
 
 
 def kill_and_resume(workshop: Path, out: Path, *, methods: tuple[str, ...], rounds: int, kills: int) -> None:

@@ -18,7 +18,7 @@ from repcl.experiments.runs.observers import Ended, Event, Listener, Note, StepE
 from repcl.experiments.runs.pool import Failure, attempt, failure_of
 from repcl.experiments.runs.ray_cluster import Resources, ray_cluster, resources_of_run
 from repcl.experiments.runs.result import Result
-from repcl.experiments.runs.run import perform_run
+from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions
 from repcl.experiments.runs.store import RunFolder, RunStore
 
@@ -190,11 +190,11 @@ def perform_on_worker(
     tell = EventSender(mailbox, index).tell
     run = replace(run, spec=replace(run.spec, stream=stream))
     if driver.shares(_out(run)):
-        return FinishedRun(attempt(run, perform_run, tell), {})
+        return FinishedRun(attempt(run, make_run, tell), {})
     with TemporaryDirectory(prefix="repcl-") as out:
         moved = _with_options(run, replace(run.options, out=Path(out)))
         moved = replace(moved, folder=_folder(moved))
-        outcome = attempt(moved, perform_run, tell)
+        outcome = attempt(moved, make_run, tell)
         return FinishedRun(outcome, {} if isinstance(outcome, Failure) else _folder(moved).files())
 
 

@@ -74,16 +74,18 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         command=command,
         processes=replace(processes, chunks=accumulation_steps or processes.chunks),
     )
-    return make_run(RunSpec(method, stream, options).resolve(), observer or RunObserver())
+    return make_run(RunSpec(method, stream, options).resolve(), observer=observer)
 
 
-def perform_run(run: ResolvedRun, tell: Tell) -> Result:
-    """Make a run as a job of a pool."""
-    return make_run(run, Reporter(tell))
+def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserver | None = None) -> Result:
+    """Make a run, or resume it; one that is finished already gives its result.
 
-
-def make_run(run: ResolvedRun, observer: RunObserver) -> Result:
-    """Make a run, or resume it; the result of one that is finished is read."""
+    Args:
+        run: with all its settings settled.
+        tell: is told about progress, in events that can travel to another process.
+        observer: hears about progress.
+    """
+    reporter = None if tell is None else Reporter(tell)
     with torch_threads(run.options.threads):
         finished = agreed_result(run)
         if finished is not None:
@@ -96,7 +98,7 @@ def make_run(run: ResolvedRun, observer: RunObserver) -> Result:
             {"benchmark": run.benchmark, **_flat(run)},
             progress.steps,
         ) as trackers:
-            _learn_stream(run, learner, progress, [observer, *trackers])
+            _learn_stream(run, learner, progress, [one for one in (reporter, observer, *trackers) if one])
         tested = tested_examples(run.stream, progress)
         result = summarize_run(run, learner, progress, tested)
     if run.folder is not None and run.options.processes.is_first:

@@ -22,6 +22,8 @@ from repcl.methods.build import method_class
 from repcl.model import ALONE, Encoder, Processes, check_encoder
 from repcl.presets import load_preset
 
+_load_once = lru_cache(maxsize=2)(load_stream)  # runs on the same data stand together
+
 
 class InputNotTaken(InvalidSetting):
     """A method does not work on the kind of input that the stream holds."""
@@ -218,11 +220,6 @@ def _refuse_contradictions(method: str, meant: Mapping[str, Any], given: Mapping
                 f"{method} means {key} = {value!r}, found {key} = {given[key]!r}: leave out the setting, "
                 "or the variant."
             )
-
-
-@lru_cache(maxsize=2)
-def _load_once(spec: StreamSpec) -> TaskStream:
-    return load_stream(spec)
 
 
 def _fingerprint(plan: RunPlan, stream: TaskStream, processes: Processes) -> str:

@@ -14,7 +14,7 @@ from repcl.errors import InvalidData, RepclError
 from repcl.experiments.runs.observers import Event, Listener
 from repcl.experiments.runs.pool import Failure, perform_all
 from repcl.experiments.runs.result import Result
-from repcl.experiments.runs.run import perform_run
+from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import (
     ResolvedRun,
     RunOptions,
@@ -184,7 +184,7 @@ def run_search(
 
 def run_here(runs: Sequence[ResolvedRun], *, workers: int, listener: Listener) -> list[Result | Failure]:
     """Make the runs of trials on this machine."""
-    return perform_all(runs, perform_run, workers=workers, listener=listener)
+    return perform_all(runs, make_run, workers=workers, listener=listener)
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial:
