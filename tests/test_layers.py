@@ -11,8 +11,7 @@ import repcl
 PACKAGE = Path(repcl.__file__).parent
 LAYERS = [
     {"cli"},
-    {"classifier"},
-    {"experiments"},
+    {"classifier", "experiments"},
     {"presets"},
     {"analysis"},
     {"evaluation"},
@@ -48,9 +47,11 @@ def imported(source: str) -> Iterator[str]:
 
 
 def upward_imports(module: str, source: str) -> list[str]:
-    """What a module imports from above itself."""
+    """What a module imports from above itself, or from a layer beside its own."""
     own = layer(module)
-    return [name for name in imported(source) if HEIGHT.get(layer(name), 0) > HEIGHT[own]]
+    return [
+        name for name in imported(source) if layer(name) != own and HEIGHT.get(layer(name), 0) >= HEIGHT[own]
+    ]
 
 
 def modules() -> dict[str, Path]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from repcl.training import Observer
+    from repcl.training import Observer, Stage
 
 
 @contextmanager
@@ -31,9 +31,9 @@ def stage_bars(console: Console) -> "Iterator[Observer]":
     class StageBars(Observer):
         bar = bars.add_task("", visible=False)
 
-        def stage_begins(self, name: str, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
+        def stage_begins(self, stage: "Stage", *, epochs: int = 1, steps_per_epoch: int = 1) -> None:
             bars.remove_task(self.bar)
-            self.bar = bars.add_task(name, total=epochs * steps_per_epoch)
+            self.bar = bars.add_task(str(stage), total=epochs * steps_per_epoch)
 
         def step_ends(self, terms: Mapping[str, Any]) -> None:  # noqa: ARG002 (losses say little to users)
             bars.advance(self.bar)

@@ -1,0 +1,83 @@
+"""Files that are there whole or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from repcl import files
+from repcl.files import PART, part_of, settle, write_whole
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_text_is_written_as_utf_8(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a.txt", "naïve\n")
+    assert (tmp_path / "a.txt").read_bytes() == b"na\xc3\xafve\n"
+
+
+def test_bytes_are_written_as_they_are(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a", b"\x00\xff")
+    assert (tmp_path / "a").read_bytes() == b"\x00\xff"
+
+
+def test_an_old_file_is_replaced(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a", "old, and longer")
+    write_whole(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+
+
+def test_nothing_else_is_left_beside_the_file(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a", "new", durable=True)
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("failing", ["replace", "fsync"])
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch, failing: str
+) -> None:
+    write_whole(tmp_path / "a", "old")
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, failing, fail)
+    with pytest.raises(OSError, match="no space left"):
+        write_whole(tmp_path / "a", "new", durable=True)
+    assert ((tmp_path / "a").read_text(), names(tmp_path)) == ("old", ["a"])
+
+
+def test_durable_bytes_reach_the_disk_before_their_name(tmp_path: Path, monkeypatch) -> None:
+    told: list[str] = []
+    replace = os.replace
+    monkeypatch.setattr(files, "settle", lambda path: told.append(f"settle {path.read_text()}"))
+    monkeypatch.setattr(os, "replace", lambda *paths: (told.append("replace"), replace(*paths)))
+    write_whole(tmp_path / "a", "new", durable=True)
+    assert told == ["settle new", "replace"]
+
+
+def test_a_file_that_need_not_be_durable_is_not_settled(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(files, "settle", lambda path: pytest.fail("settled"))
+    write_whole(tmp_path / "a", "new")
+
+
+def test_two_writers_of_one_file_use_two_names() -> None:
+    assert part_of(Path("out/a.json")) != part_of(Path("out/a.json"))
+
+
+def test_the_name_of_a_part_says_so_and_stands_beside_its_file() -> None:
+    part = part_of(Path("out/a.json"))
+    assert part.parent == Path("out")
+    assert part.name.startswith(PART)
+    assert part.name.endswith("-a.json")
+
+
+def test_a_folder_is_settled_too(tmp_path: Path, monkeypatch) -> None:
+    settled: list[bool] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: settled.append(os.path.samestat(os.fstat(number), os.stat(tmp_path)))
+    )
+    settle(tmp_path)
+    assert settled == [True]
