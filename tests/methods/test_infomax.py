@@ -13,7 +13,7 @@ from repcl.losses import info_nce
 from repcl.methods import build_method, load_method, save_method
 from repcl.training import Observer
 from tests.conftest import tiny_encoder, toy_task
-from tests.experiments.test_run import toy_stream
+from tests.experiments.runs.test_run import toy_stream
 
 CHEAP = {"initial_epochs": 1, "replay_epochs": 1, "batch_size": 4, "memory_per_class": 2}
 

@@ -31,7 +31,7 @@ from tests.methods.golden.texts import task
 from tests.methods.golden.watching import Ids, State, Watched, built, noise, watch
 
 SETTINGS: dict[str, Any] = {
-    "batch_size": 4,
+    "batch_size": 5,  # not as many as there are exemplars, or any weight of the two would be a half
     "initial_epochs": 2,
     "memory_per_class": 2,
     "learning_rate": 2e-3,
@@ -129,7 +129,7 @@ def test_the_first_task_is_plain_cross_entropy_beside_none(name: str) -> None:
     method = built(name, **SETTINGS)
     watched = watch(method, SECOND)
     plain = Plain(method, watched.states[0], EVERYTHING)
-    assert_epochs(watched.trained_on(0), plain.rows(SECOND.train), 2, 4)
+    assert_epochs(watched.trained_on(0), plain.rows(SECOND.train), 2, 5)
     stage = new_stage(plain)
     for batch in watched.trained_on(0):
         stage.step(mean(hard_loss(plain, ids) for ids in batch))
@@ -152,7 +152,7 @@ def test_kcn_learns_memory_and_new_texts_together_under_two_distillations(head: 
     method, old, watched, plain = learned(
         "kcn", head=head, virtual_none=has_none, prediction_weight=0.8, feature_weight=0.3
     )
-    assert_epochs(watched.trained_on(0), plain.rows([*old, *SECOND.train]), 2, 4)
+    assert_epochs(watched.trained_on(0), plain.rows([*old, *SECOND.train]), 2, 5)
     stage = new_stage(plain)
 
     def loss(ids: Ids) -> Tensor:
@@ -167,7 +167,7 @@ def test_kcn_learns_memory_and_new_texts_together_under_two_distillations(head: 
 
 def assert_pairs(passes: list[list[Ids]], plain: Plain, old: list[Example]) -> None:
     """New texts in epochs, each batch followed by exemplars, which go round by themselves."""
-    assert_epochs(passes[::2], plain.rows(SECOND.train), 2, 4)
+    assert_epochs(passes[::2], plain.rows(SECOND.train), 2, 5)
     exemplars = passes[1::2]
     assert {ids for batch in exemplars for ids in batch} == set(plain.rows(old))
     assert all(len(set(batch)) == len(old) for batch in exemplars)  # fewer than a batch
@@ -199,8 +199,8 @@ KDRK = {
     "replay_weights": "by_size",
     "gate": 0.9,
     "gate_decay": 0.0,
-    "none_threshold": 0.08,
-    "likeness_threshold": 0.99,
+    "none_threshold": 0.03,
+    "likeness_threshold": 0.97,
 }
 
 
@@ -234,7 +234,7 @@ def test_kdrk_teaches_old_classes_by_new_texts_that_resemble_them(
 
 def resembles_old(answer: Tensor, *, has_none: bool) -> bool:
     """Whether the teacher does not call a text None, or without None takes it for an old class."""
-    return bool(answer[0] < 0.08 if has_none else answer.max() > 0.99)
+    return bool(answer[0] < 0.03 if has_none else answer.max() > 0.97)
 
 
 def mixture(plain: Plain, before: State, examples: list[Example]) -> Tensor:

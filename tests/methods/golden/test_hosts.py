@@ -39,10 +39,13 @@ def test_the_first_task_of_emar_goes_like_every_other() -> None:
 
 
 def test_rp_cre_trains_a_new_memory_network_on_old_and_new_prototypes() -> None:
-    method = built("rp_cre", **SETTINGS, network_learning_rate=4e-3, attention_heads=2, key_size=5)
+    # a fast encoder and more texts, so that the second choice of exemplars differs from the first
+    more = {"learning_rate": 2e-3, "network_learning_rate": 4e-3, "attention_heads": 2, "key_size": 5}
+    second = task("weather", "place", each=5, shortest=6)
+    method = built("rp_cre", **{**SETTINGS, **more})
     method.learn(FIRST)
     old = list(method.memory)
-    watched = watch(method, SECOND)
+    watched = watch(method, second)
     assert_goes_on(watched)
-    plain = Plain(method, watched.states[0], EVERYTHING)
-    assert_rp_cre(method, watched, plain, SECOND, old, plain_initial(SECOND))
+    plain = Plain(method, watched.states[0], [*FIRST.train, *second.train])
+    assert_rp_cre(method, watched, plain, second, old, plain_initial(second))

@@ -246,3 +246,18 @@ def test_a_replay_of_idbr_mixes_a_batch_with_some_exemplars_of_each_old_task() -
         exemplars = [ids for ids in mixed if ids not in new]
         assert len(set(exemplars)) == 3
         assert set(exemplars) <= set(plain.rows(old))
+
+
+def test_the_two_layouts_of_a_text_are_cut_at_random_each_by_itself() -> None:
+    method = built("idbr", **SETTINGS)
+    watched = watch(method, SECOND)
+    passes = [shown for shown in watched.shown if shown.can_learn]
+    pairs = []
+    for in_order, swapped in zip(passes[::2], passes[1::2], strict=True):
+        for one, other in zip(in_order.segments or [], swapped.segments or [], strict=True):
+            pairs.append(
+                (one.index(1) - 2, other.count(1) - 1, len(one) - 3)
+            )  # tokens before either cut, of all
+    assert any(first != second for first, second, _ in pairs)
+    assert any(first != tokens // 2 for first, _, tokens in pairs)
+    assert any(second != tokens // 2 for _, second, tokens in pairs)
