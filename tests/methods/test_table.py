@@ -7,7 +7,7 @@ import pytest
 
 from repcl.errors import UnknownName
 from repcl.methods import METHODS, TABLE, build_method, method_class, method_entry, relative_cost
-from repcl.methods.search import Range
+from repcl.methods.search_ranges import Range
 from tests.conftest import tiny_encoder
 
 every_method = pytest.mark.parametrize("name", TABLE)

@@ -13,7 +13,7 @@ from repcl.methods.base import Method
 from repcl.methods.emar import EMAR, EMARSettings
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
 from repcl.methods.rp_cre import RPCRE, RPCRESettings
-from repcl.methods.search import Dimension
+from repcl.methods.search_ranges import Dimension
 from repcl.methods.settings import MethodSettings
 from repcl.model import GrowingLinear
 from repcl.training import LossTerms, Stage

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, normalize
 from repcl.data import Batch, Batches, Example, Task
 from repcl.losses import divergence
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings, class_prototypes
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.training import LossTerms, Stage, run_stage
 
 

@@ -13,7 +13,7 @@ from repcl.losses import divergence
 from repcl.memory import class_means
 from repcl.methods.base import Method
 from repcl.methods.prototypical import class_prototypes
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ReplaySettings, TrainingSettings
 from repcl.model import Merge, mean_row
 from repcl.training import LossTerms, Stage, run_stage

@@ -12,7 +12,7 @@ from repcl.data import Batch, Task
 from repcl.losses import info_nce
 from repcl.methods.base import Method
 from repcl.methods.retention import RetentionSettings, retention
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ClassifierSettings, ReplaySettings
 from repcl.model.heads import plain_linear
 from repcl.training import LossTerms, Stage, default_groups, run_stage

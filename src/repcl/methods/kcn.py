@@ -9,7 +9,7 @@ from torch import Tensor
 from repcl.data import Batch, Task
 from repcl.losses import feature_distillation, soft_cross_entropy
 from repcl.methods.distilling import DistillingMethod, DistillingSettings, Teacher, by_classes
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.model import ClassifierHead, GrowingLinear
 from repcl.training import LossTerms, Stage, run_stage
 

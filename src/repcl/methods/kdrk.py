@@ -13,7 +13,7 @@ from torch.nn.functional import normalize, softmax
 from repcl.data import Batch, Task
 from repcl.losses import soft_cross_entropy
 from repcl.methods.distilling import SELECTIONS, DistillingMethod, DistillingSettings, Teacher, by_classes
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 
 
 class KDRKSettings(DistillingSettings):

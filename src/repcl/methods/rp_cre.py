@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy, gelu
 
 from repcl.data import Batch, Task
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.training import LossTerms, ParameterGroup, Stage
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from repcl.data import Task
 from repcl.methods.base import Method
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ClassifierSettings
 from repcl.training import Stage, run_stage
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from repcl.errors import InvalidSetting, UnknownName
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.training import StageSettings
 
 

@@ -6,7 +6,7 @@ from repcl.benchmarks import BENCHMARKS
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.experiments.tuning.space import fit_space, load_space
 from repcl.methods import METHODS, make_settings
-from repcl.methods.search import Choices, Range
+from repcl.methods.search_ranges import Choices, Range
 from repcl.presets import PRESETS, load_preset
 
 

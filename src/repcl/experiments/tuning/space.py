@@ -8,7 +8,7 @@ from typing import Any, get_args
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods import METHODS, make_settings
 from repcl.methods.build import method_class
-from repcl.methods.search import Choices, Dimension, Range
+from repcl.methods.search_ranges import Choices, Dimension, Range
 
 if sys.version_info >= (3, 11):
     import tomllib

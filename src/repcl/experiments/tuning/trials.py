@@ -13,7 +13,7 @@ import numpy as np
 
 from repcl.errors import InvalidSetting, ResultMismatch
 from repcl.experiments.tuning.space import Space
-from repcl.methods.search import Choices, Dimension
+from repcl.methods.search_ranges import Choices, Dimension
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

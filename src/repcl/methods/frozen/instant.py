@@ -11,7 +11,7 @@ from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
 from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures
 from repcl.methods.frozen.ridge import choose_ridge, ridge_weights
 from repcl.methods.frozen.sums import Moments
-from repcl.methods.search import Choices, Dimension
+from repcl.methods.search_ranges import Choices, Dimension
 
 
 class InstantSettings(KeepingSettings):

@@ -10,7 +10,7 @@ from torch import Tensor
 from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
 from repcl.methods.frozen.random_features import REPRESENTATION_STEPS
 from repcl.methods.frozen.sums import Moments
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 
 
 class LDASettings(KeepingSettings):

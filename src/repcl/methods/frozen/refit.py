@@ -11,7 +11,7 @@ from torch import Tensor
 
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.frozen.random_features import REPRESENTATION_STEPS
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import MethodSettings
 from repcl.model import Merge, mean_row
 

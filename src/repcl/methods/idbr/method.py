@@ -14,7 +14,7 @@ from repcl.methods.base import Method
 from repcl.methods.idbr.halves import Frame, in_two_parts, middle_cut, random_cut
 from repcl.methods.idbr.head import DisentangledHead, Reading
 from repcl.methods.idbr.replay import SparseReplay, Step
-from repcl.methods.search import Dimension, Range
+from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import MemorySettings, TrainingSettings
 from repcl.model import Merge, lowest_row
 from repcl.training import LossTerms, Stage, run_stage
