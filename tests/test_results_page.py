@@ -27,7 +27,9 @@ def test_the_page_in_docs_is_what_the_committed_results_give():
 
 
 def test_committed_results_agree_with_their_predictions_where_these_are_stored():
-    RunStore(ROOT / "results").verify()
+    for run in RunStore(ROOT / "results").runs():
+        if run.has_predictions:
+            run.verify(run.predictions())
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 
 class RepclError(Exception):
-    """Something the user can put right; the command line prints it without a traceback."""
+    """Something the user can fix; the command line prints it without a traceback."""
 
 
 class UnknownName(RepclError):

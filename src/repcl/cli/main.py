@@ -72,7 +72,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; what the user can put right is said in one sentence, with exit code 2."""
+    """Run the command line; what the user can fix is said in one sentence, with exit code 2."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         app()

@@ -4,7 +4,7 @@ from repcl.experiments.runs.observers import RunObserver
 from repcl.experiments.runs.result import Result, read_result
 from repcl.experiments.runs.run import run_experiment
 from repcl.experiments.runs.spec import RunOptions, RunPlan, RunSpec, plan_run
-from repcl.experiments.runs.store import RunStore, StoredRun, Verification
+from repcl.experiments.runs.store import RunStore, StoredRun
 
 __all__ = [
     "Result",
@@ -14,7 +14,6 @@ __all__ = [
     "RunSpec",
     "RunStore",
     "StoredRun",
-    "Verification",
     "plan_run",
     "read_result",
     "run_experiment",

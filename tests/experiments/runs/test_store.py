@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from repcl.errors import MissingData, ResultMismatch
-from repcl.experiments import Result, Verification, read_result
+from repcl.experiments import Result, read_result
 from repcl.experiments.runs.store import RunStore
 from tests.experiments.made_up import class_names, invent_predictions, write_grid, write_run
 
@@ -59,6 +59,11 @@ def test_runs_are_ordered_by_benchmark_method_and_number_of_the_round(tmp_path: 
     assert found == [(row, round) for row in ("crl", "fea") for round in range(11)]
 
 
+def check(out: Path) -> None:
+    for run in RunStore(out).runs():
+        run.verify(run.predictions())
+
+
 def test_each_result_is_read_once_for_each_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_grid(tmp_path, {"fea": 1.0}, rounds=2)
     read: list[Path] = []
@@ -70,7 +75,6 @@ def test_each_result_is_read_once_for_each_store(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("repcl.experiments.runs.store.read_result", note)
     store = RunStore(tmp_path)
     store.runs()
-    store.verify()
     store.some_runs("repcl bench")
     assert len(read) == 2
 
@@ -80,13 +84,18 @@ def test_a_metric_that_its_predictions_do_not_give_is_named(tmp_path: Path) -> N
     path = tmp_path / "demo/fea/round-0/result.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"final_accuracy": 0.123}))
     with pytest.raises(ResultMismatch, match=r"final_accuracy = 0.123, its predictions give"):
-        RunStore(tmp_path).verify()
+        check(tmp_path)
 
 
-def test_results_without_predictions_are_counted_apart(tmp_path: Path) -> None:
+def test_metrics_that_their_predictions_give_are_accepted(tmp_path: Path) -> None:
+    write_grid(tmp_path, {"fea": 0.5}, rounds=2)
+    check(tmp_path)
+
+
+def test_a_run_says_whether_its_predictions_are_stored(tmp_path: Path) -> None:
     write_grid(tmp_path, {"fea": 0.5}, rounds=2)
     (tmp_path / "demo/fea/round-1/predictions.jsonl").unlink()
-    assert RunStore(tmp_path).verify() == Verification(checked=1, without_predictions=1)
+    assert [run.has_predictions for run in RunStore(tmp_path).runs()] == [True, False]
 
 
 def test_a_folder_without_runs_names_a_command_that_makes_some(tmp_path: Path) -> None:

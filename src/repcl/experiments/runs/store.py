@@ -55,14 +55,6 @@ class Progress:
     steps: int = 0
 
 
-@dataclass(frozen=True)
-class Verification:
-    """How many results agree with their predictions, and how many have none stored."""
-
-    checked: int
-    without_predictions: int
-
-
 class RunStore:
     """All runs of an output folder; each result is read once for each store.
 
@@ -86,13 +78,6 @@ class RunStore:
         if not self._runs:
             raise MissingData(f"No finished run in {self.path}; `{command}` makes some.")
         return self._runs
-
-    def verify(self) -> Verification:
-        """Recompute every metric of every result from its predictions; one that differs is an error."""
-        checked = [run for run in self._runs if run.has_predictions]
-        for run in checked:
-            run.verify(run.predictions())
-        return Verification(len(checked), len(self._runs) - len(checked))
 
     @cached_property
     def _runs(self) -> list["StoredRun"]:
