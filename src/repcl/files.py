@@ -1,9 +1,11 @@
 """Files that are there whole or not at all, whenever the process stops."""
 
+import json
 import os
 import uuid
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 PART = ".part-"
 """How the names of files begin that are still being written."""
@@ -31,6 +33,14 @@ def write_whole(path: Path, data: bytes | str, *, durable: bool = False) -> None
 def part_of(path: Path) -> Path:
     """A name beside a file that nobody else uses, for what is to become the file."""
     return path.with_name(f"{PART}{uuid.uuid4().hex[:12]}-{path.name}")
+
+
+def parse_json(data: bytes | str) -> Any:
+    """The value of a JSON text; whatever is wrong with it is a `ValueError`, too many brackets as well."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("brackets are nested too deeply") from None
 
 
 def settle(path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from repcl.errors import ResultMismatch
+from repcl.files import parse_json, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,8 @@ def fraction_correct(tested: Iterable[TestedExample], *, after: int) -> float | 
 
 def write_predictions(path: Path, tested: Iterable[TestedExample]) -> None:
     """Write one JSON row per test example."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for example in tested:
-            file.write(json.dumps(asdict(example), ensure_ascii=False) + "\n")
+    rows = [json.dumps(asdict(example), ensure_ascii=False) + "\n" for example in tested]
+    write_whole(path, "".join(rows))
 
 
 def read_predictions(path: Path) -> list[TestedExample]:
@@ -62,7 +62,7 @@ def read_predictions(path: Path) -> list[TestedExample]:
 
 def _read_row(line: bytes, *, where: str) -> TestedExample:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
     except ValueError:  # neither JSON nor, perhaps, text
         row = None
     match row:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from repcl.data import Example
 from repcl.errors import InvalidData, ResultMismatch
+from repcl.files import parse_json
 from repcl.methods.base import Method
 from repcl.methods.build import build_method
 from repcl.model import Encoder, Processes, RowOwner
@@ -65,7 +66,7 @@ def load_method(
     method.tasks_learned = state["tasks_learned"]
     with (folder / MEMORY).open(encoding="utf-8") as file:  # str.splitlines would cut texts at U+2028
         for line in file:
-            example = Example.from_json(json.loads(line))
+            example = Example.from_json(parse_json(line))
             method.memory.keep(example.label, [*method.memory.of(example.label), example])
     try:
         weights = load_file(folder / WEIGHTS)
@@ -115,7 +116,7 @@ def grow_to_shapes(module: nn.Module, saved: Mapping[str, Tensor]) -> None:
 
 def _read_state(path: Path) -> dict[str, Any]:
     try:
-        state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        state: dict[str, Any] = parse_json(path.read_bytes())
         version = state["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultMismatch(

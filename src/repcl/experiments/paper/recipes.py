@@ -24,7 +24,7 @@ from repcl.experiments.paper.tables import (
 from repcl.experiments.reports.grouping import BenchmarkRuns
 from repcl.experiments.reports.html import Part
 from repcl.experiments.reports.table import Table
-from repcl.files import write_whole
+from repcl.files import parse_json, write_whole
 
 RECIPES_FILE = "recipes.json"
 TableMaker = Callable[[Sequence[BenchmarkRuns], Sequence[str], Paper], list[Table]]
@@ -135,7 +135,7 @@ def noted_recipes(folder: Path) -> list[Recipe]:
     if not path.is_file():
         return []
     try:
-        return [RECIPES[name] for name in json.loads(path.read_text(encoding="utf-8"))]
+        return [RECIPES[name] for name in parse_json(path.read_bytes())]
     except (ValueError, KeyError, TypeError) as error:
         raise ResultMismatch(f"{path} does not hold a list of recipe names: delete it.") from error
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from repcl.errors import MissingData, UnknownName
+from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
 from repcl.experiments.reports.figures import draw_curves, draw_matrix, line_styles
@@ -42,6 +42,7 @@ from repcl.experiments.reports.table import Table
 from repcl.files import write_whole
 
 PAGE = "report.html"
+OURS = b'<meta name="generator" content="repcl"/>'  # by which a page is known to be a report
 TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 _LINK = re.compile(r'href="(tables|figures)/([^"]+\.(?:md|tex|csv|svg|png))"')
 
@@ -58,6 +59,7 @@ def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = 
     """
     if not benchmarks:
         raise MissingData(f"No finished run in {folder}; `repcl bench --out {folder} ...` makes some.")
+    _refuse_foreign(folder)
     rows = row_names(benchmarks)
     if against is not None and against not in rows:
         raise UnknownName("method in this folder", against, sorted(rows))
@@ -216,6 +218,18 @@ def _write_files(folder: Path, parts: Sequence[Part]) -> None:
                 write_whole(tables / f"{part.file_name}.{ending}", write(part))
         else:
             part.save(figures)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse to write over a page that is no report, or through links to other folders."""
+    page = folder / PAGE
+    for path in (page, folder / "tables", folder / "figures"):
+        if path.is_symlink():
+            raise ResultMismatch(f"Expected no link in a folder of runs, found {path}: remove it.")
+    if page.is_file() and OURS not in page.read_bytes():
+        raise ResultMismatch(
+            f"{page} is not a report of repcl: move it elsewhere, so that the report can be written there."
+        )
 
 
 def _linked_files(folder: Path) -> set[Path]:

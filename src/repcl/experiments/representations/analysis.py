@@ -38,7 +38,7 @@ from repcl.experiments.runs.observers import Tell
 from repcl.experiments.runs.pool import torch_threads
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.store import ANALYSIS, StoredRun
-from repcl.files import write_whole
+from repcl.files import parse_json, write_whole
 from repcl.presets import PRESETS, load_preset
 
 FORMAT = 2  # 1 had pairs of a text with itself in I(Z1;Z1+)
@@ -163,7 +163,7 @@ def read_analysis(path: Path) -> RunAnalysis | None:
     if not path.is_file():
         return None
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = parse_json(path.read_bytes())
         return _AS_JSON.validate_python(content) if content["format"] == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
         raise ResultMismatch(f"{path} is damaged; delete it and analyze the run again.") from error

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from repcl.errors import ResultMismatch
+from repcl.files import parse_json
 
 FORMAT = 1
 PACKAGES = ("repcl", "torch", "transformers", "scikit-learn", "numpy")
@@ -117,7 +118,7 @@ class Result(BaseModel):
 def read_result(path: Path) -> Result:
     """Read a `result.json`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_bytes())
         version = content["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultMismatch(

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from repcl.data import TaskStream, round_seed
 from repcl.errors import ProcessesDisagree
 from repcl.evaluation import TestedExample, score_predictions
 from repcl.experiments.representations.capture import Capture
-from repcl.experiments.runs.observers import LossRecord, Reporter, RunObserver, RunObservers, StageClock, Tell
+from repcl.experiments.runs.observers import (
+    LossRecord,
+    Note,
+    Reporter,
+    RunObserver,
+    RunObservers,
+    StageClock,
+    Tell,
+)
 from repcl.experiments.runs.pool import torch_threads
 from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Seconds, installed_versions
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
@@ -86,7 +95,7 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
         observer: hears about progress.
     """
     reporter = None if tell is None else Reporter(tell)
-    with torch_threads(run.options.threads):
+    with torch_threads(run.options.threads), _locked(run, tell):
         finished = agreed_result(run)
         if finished is not None:
             return finished
@@ -101,9 +110,16 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
             _learn_stream(run, learner, progress, [one for one in (reporter, observer, *trackers) if one])
         tested = tested_examples(run.stream, progress)
         result = summarize_run(run, learner, progress, tested)
-    if run.folder is not None and run.options.processes.is_first:
-        run.folder.finish(result, tested)
+        if run.folder is not None and run.options.processes.is_first:
+            run.folder.finish(result, tested)
     return result
+
+
+def _locked(run: ResolvedRun, tell: Tell | None) -> AbstractContextManager[None]:
+    """The lock of the run's folder, held by the first process; a run without a folder needs none."""
+    if run.folder is None or not run.options.processes.is_first:
+        return nullcontext()
+    return run.folder.lock(waiting=lambda text: tell(Note(text)) if tell is not None else None)
 
 
 def agreed_result(run: ResolvedRun) -> Result | None:

@@ -1,19 +1,25 @@
 """Where runs keep their files, `OUT/BENCHMARK/METHOD[@variant]/round-R/`; no other module knows this."""
 
+import errno
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repcl.errors import MissingData, ResultMismatch
+from filelock import FileLock, Timeout
+from pydantic import TypeAdapter
+
+from repcl.errors import InvalidSetting, MissingData, RepclError, ResultMismatch
 from repcl.evaluation import TestedExample, read_predictions, score_predictions, write_predictions
 from repcl.experiments.runs.result import Result, read_result
-from repcl.files import PART, part_of, write_whole
+from repcl.files import PART, parse_json, part_of, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +30,9 @@ if TYPE_CHECKING:
 
 RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.json"
 REPRESENTATIONS, TRACKING = "representations", "tracking"
-PROGRESS = "progress.json"
+PROGRESS, LOCK = "progress.json", ".lock"
+CHECKPOINT = re.compile(r"checkpoint-(\d{1,6})")
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # some shared file systems have none
 METRICS = (
     "accuracy_matrix",
     "accuracy_after_task",
@@ -66,7 +74,12 @@ class RunStore:
         self.path = Path(path)
 
     def folder(self, benchmark: str, row: str, round: int) -> "RunFolder":
-        """The folder of one run, made or not."""
+        """The folder of one run, made or not; names that would lead elsewhere are refused."""
+        for name in (benchmark, row):
+            if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
+                raise InvalidSetting(
+                    f"Expected a name that can be a folder's, found {name!r}: rename the data file."
+                )
         return RunFolder(self.path / benchmark / row / f"round-{round}")
 
     def runs(self) -> list["StoredRun"]:
@@ -157,7 +170,7 @@ class RunFolder:
 
     def earlier(self, fingerprint: str, *, save_representations: bool = False) -> Result | None:
         """The result of an earlier run, if there is one; other settings or data are refused."""
-        result = read_result(self.path / RESULT) if self.is_finished else None
+        result = self._result() if self.is_finished else None
         found = result or self.progress()
         if found is None:
             return None
@@ -173,6 +186,32 @@ class RunFolder:
                 f"{self.path} holds a run made without --save-representations; use --fresh or another --out."
             )
         return result
+
+    @contextmanager
+    def lock(self, *, waiting: Callable[[str], None]) -> Iterator[None]:
+        """Let one process at a time make the run; another one waits, and then finds it finished.
+
+        Args:
+            waiting: is told once, in words, if another process is making the run.
+        """
+        self._refuse_links()
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / LOCK, fallback_to_soft=False)
+        try:
+            with suppress(Timeout):
+                lock.acquire(timeout=0)
+            if not lock.is_locked:
+                waiting(f"Waiting for another process that makes the run in {self.path}.")
+                lock.acquire()
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+        try:
+            yield
+        finally:
+            if lock.is_locked and self.is_finished:
+                (self.path / LOCK).unlink(missing_ok=True)  # whoever waits for it finds the result
+            lock.release()
 
     def finish(self, result: Result, tested: Iterable[TestedExample]) -> None:
         """Write the predictions, then the result; the checkpoints are not needed any more."""
@@ -211,8 +250,9 @@ class RunFolder:
         if newest is None:
             return None
         try:
-            return Progress(**json.loads((newest / PROGRESS).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
+            content = parse_json((newest / PROGRESS).read_bytes())
+            return TypeAdapter(Progress).validate_python(content)
+        except (OSError, ValueError) as error:
             raise ResultMismatch(f"{newest} is damaged; use --fresh to run it again.") from error
 
     def save_checkpoint(self, method: "Method", name: str, progress: Progress) -> None:
@@ -235,18 +275,44 @@ class RunFolder:
         newest, progress = self._newest_checkpoint(), self.progress()
         if newest is None or progress is None:
             return None
-        return load_method(newest, encoder=encoder, device=device, processes=processes), progress
+        try:
+            return load_method(newest, encoder=encoder, device=device, processes=processes), progress
+        except RepclError:
+            raise
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ResultMismatch(
+                f"{newest} is damaged ({type(error).__name__}); use --fresh to run it again."
+            ) from error
+
+    def _result(self) -> Result:
+        """The result, checked against the predictions beside it as a report checks it."""
+        run = StoredRun(self.path, read_result(self.path / RESULT))
+        if run.has_predictions:
+            run.verify(run.predictions())
+        return run.result
 
     def _newest_checkpoint(self) -> Path | None:
-        found = {path.name.removeprefix("checkpoint-"): path for path in self.path.glob("checkpoint-*")}
-        return found[max(found, key=int)] if found else None
+        return max(self._checkpoints(), key=lambda path: int(path.name.partition("-")[2]), default=None)
+
+    def _checkpoints(self) -> list[Path]:
+        """Folders that `save_checkpoint` made; links and other names are somebody else's."""
+        found = [path for path in self.path.glob("checkpoint-*") if CHECKPOINT.fullmatch(path.name)]
+        return [path for path in found if path.is_dir() and not path.is_symlink()]
 
     def _remove_checkpoints(self, *, but: Path | None = None) -> None:
         """Drop checkpoints, half-written ones too."""
-        for pattern in ("checkpoint-*", f"{PART}*-checkpoint-*"):
-            for path in self.path.glob(pattern):
-                if path != but:
-                    shutil.rmtree(path)
+        parts = [path for path in self.path.glob(f"{PART}*-checkpoint-*") if not path.is_symlink()]
+        for path in (*self._checkpoints(), *parts):
+            if path != but:
+                shutil.rmtree(path)
+
+    def _refuse_links(self) -> None:
+        """A link inside a run's folder would lead to files that are not the run's."""
+        for path in (self.path, self.representations, self.tracking, self.path / RESULT, self.path / LOCK):
+            if path.is_symlink():
+                raise ResultMismatch(
+                    f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."
+                )
 
 
 def _agree(stored: Any, computed: Any) -> bool:

@@ -1,0 +1,172 @@
+"""Folders of runs that somebody damaged, or laid out to lead elsewhere."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from repcl.errors import InvalidSetting, ResultMismatch
+from repcl.experiments import read_result
+from repcl.experiments.reports.grouping import load_runs
+from repcl.experiments.reports.write import write_report
+from repcl.experiments.runs.store import LOCK, RunFolder, RunStore
+from tests.experiments.made_up import write_grid
+
+DEEP = "[" * 100_000
+NOT_OURS = [
+    "",
+    "null",
+    "[]",
+    "3",
+    '"text"',
+    "{",
+    DEEP,
+    '{"a":' * 100_000,
+    "\x00",
+    '{"fingerprint": 5}',
+    "\ud800",
+]
+
+
+def one_run(out: Path) -> RunFolder:
+    write_grid(out, {"fea": 1.0}, rounds=1)
+    return RunStore(out).folder("demo", "fea", 0)
+
+
+def fingerprint(folder: RunFolder) -> str:
+    return read_result(folder.path / "result.json").fingerprint
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", "/a", "a\\b", "a\0b"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    for benchmark, row in ((name, "fea"), ("demo", name)):
+        with pytest.raises(InvalidSetting, match="Expected a name that can be a folder's"):
+            RunStore(tmp_path).folder(benchmark, row, 0)
+
+
+@pytest.mark.parametrize("content", NOT_OURS, ids=range(len(NOT_OURS)))
+def test_a_result_that_is_none_is_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
+    folder = one_run(tmp_path)
+    (folder.path / "result.json").write_bytes(content.encode(errors="surrogatepass"))
+    with pytest.raises(ResultMismatch, match="use --fresh to run it again"):
+        RunStore(tmp_path).runs()
+
+
+@pytest.mark.parametrize("content", NOT_OURS[1:], ids=range(1, len(NOT_OURS)))
+def test_predictions_that_are_none_are_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
+    folder = one_run(tmp_path)
+    (folder.path / "predictions.jsonl").write_bytes(content.encode(errors="surrogatepass"))
+    with pytest.raises(ResultMismatch, match=r"line 1: expected .*|number of test examples"):
+        folder.earlier(fingerprint(folder))
+
+
+@pytest.mark.parametrize("content", NOT_OURS, ids=range(len(NOT_OURS)))
+def test_progress_that_is_none_is_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
+    checkpoint = tmp_path / "demo/fea/round-0/checkpoint-1"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "progress.json").write_bytes(content.encode(errors="surrogatepass"))
+    with pytest.raises(ResultMismatch, match="is damaged; use --fresh to run it again"):
+        RunStore(tmp_path).folder("demo", "fea", 0).progress()
+
+
+def test_a_result_that_was_edited_is_not_taken_for_finished(tmp_path: Path) -> None:
+    folder = one_run(tmp_path)
+    path = folder.path / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"final_accuracy": 0.123}))
+    with pytest.raises(ResultMismatch, match=r"final_accuracy = 0.123, its predictions give"):
+        folder.earlier(fingerprint(folder))
+
+
+def test_folders_that_are_no_checkpoints_are_left_alone(tmp_path: Path) -> None:
+    folder = one_run(tmp_path)
+    names = ["checkpoint-x", "checkpoint-", "checkpoint-1234567", "my-checkpoint-1"]
+    for name in names:
+        (folder.path / name).mkdir()
+    assert folder.progress() is None
+    folder.start_over()
+    assert sorted(path.name for path in folder.path.iterdir() if path.is_dir()) == sorted(names)
+
+
+def test_a_checkpoint_that_is_a_link_is_neither_read_nor_followed(tmp_path: Path) -> None:
+    folder, precious = one_run(tmp_path / "out"), tmp_path / "precious"
+    precious.mkdir()
+    (precious / "progress.json").write_text("{}")
+    (folder.path / "checkpoint-3").symlink_to(precious)
+    assert folder.progress() is None
+    folder.start_over()
+    assert (precious / "progress.json").read_text() == "{}"
+
+
+def forget(link: Path, target: Path) -> None:
+    if link.is_file():
+        link.unlink()
+    link.symlink_to(target)
+
+
+@pytest.mark.parametrize("name", ["representations", "tracking", "result.json", LOCK])
+def test_a_link_inside_a_run_is_refused_and_its_target_stays(tmp_path: Path, name: str) -> None:
+    folder, diary = one_run(tmp_path / "out"), tmp_path / "diary.txt"
+    diary.write_text("dear diary")
+    forget(folder.path / name, diary)
+    with pytest.raises(ResultMismatch, match="Expected no link"), folder.lock(waiting=pytest.fail):
+        pass
+    assert diary.read_text() == "dear diary"
+
+
+def test_a_second_process_waits_until_the_run_is_made(tmp_path: Path) -> None:
+    folder, told, entered = one_run(tmp_path), [], threading.Event()
+    asked = threading.Event()
+
+    def waiting(text: str) -> None:
+        told.append(text)
+        asked.set()
+
+    def second() -> None:
+        with folder.lock(waiting=waiting):
+            entered.set()
+
+    with folder.lock(waiting=pytest.fail):
+        other = threading.Thread(target=second)
+        other.start()
+        assert asked.wait(60)
+        assert not entered.is_set()
+    other.join(60)
+    assert entered.is_set()
+    assert told == [f"Waiting for another process that makes the run in {folder.path}."]
+
+
+def test_no_lock_is_left_in_a_finished_run(tmp_path: Path) -> None:
+    folder = one_run(tmp_path)
+    with folder.lock(waiting=pytest.fail):
+        assert (folder.path / LOCK).exists()
+    assert not (folder.path / LOCK).exists()
+
+
+def own_page(folder: Path) -> None:
+    (folder / "report.html").write_text("<h1>my own page</h1>")
+
+
+def linked(name: str) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        (folder.parent / "elsewhere").mkdir()
+        (folder / name).symlink_to(folder.parent / "elsewhere")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "prepare", [own_page, linked("tables"), linked("figures"), linked("report.html")], ids=range(4)
+)
+def test_a_report_is_not_written_over_or_through_what_is_not_its_own(
+    tmp_path: Path, prepare: Callable[[Path], None]
+) -> None:
+    out = tmp_path / "out"
+    one_run(out)
+    prepare(out)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.html") if path.is_file()}
+    with pytest.raises(ResultMismatch, match=r"is not a report of repcl|Expected no link"):
+        write_report(out, load_runs(out))
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.html") if path.is_file()} == before
+    assert list((tmp_path / "elsewhere").glob("*") if (tmp_path / "elsewhere").exists() else []) == []
