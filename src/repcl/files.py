@@ -1,14 +1,23 @@
-"""Files that are there whole or not at all, whenever the process stops."""
+"""Files that are there whole or not at all, whenever the process stops; links are never followed."""
 
 import json
 import os
+import stat
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 PART = ".part-"
 """How the names of files begin that are still being written."""
+LONGEST_SHOWN = 300
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+
+class NotPlainFile(OSError):
+    """Something else is where a plain file was expected: a link, a folder, a pipe."""
 
 
 def write_whole(path: Path, data: bytes | str, *, durable: bool = False) -> None:
@@ -19,15 +28,55 @@ def write_whole(path: Path, data: bytes | str, *, durable: bool = False) -> None
         data: text is written as UTF-8.
         durable: bring the bytes to the disk before the name, so that not even a power cut leaves half a file.
     """
-    part = part_of(path)
+    part = write_part(path, data.encode() if isinstance(data, str) else data)
     try:
-        part.write_bytes(data.encode() if isinstance(data, str) else data)
         if durable:
             settle(part)
         os.replace(part, path)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+    except BaseException:
+        remove_quietly(part)
+        raise
+
+
+def write_part(path: Path, data: bytes) -> Path:
+    """Write what is to become a file beside it, and say where; the caller renames or removes it."""
+    part = part_of(path)
+    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | _BINARY, 0o666)
+    try:
+        try:
+            _write_all(number, data)
+        finally:
+            os.close(number)
+    except BaseException:
+        remove_quietly(part)
+        raise
+    return part
+
+
+def reuse_space(spare: Path, path: Path, data: bytes) -> None:
+    """Write a file whole and durably into the space of another one, which is gone then.
+
+    A full disk has no room for new bytes, but a file may be overwritten where it lies.
+
+    Args:
+        spare: a plain file at least as large as the data, in the folder of the new one.
+        path: of the new file.
+        data: its bytes.
+    """
+    part = part_of(path)
+    os.replace(spare, part)
+    try:
+        number = os.open(part, os.O_WRONLY | NO_LINK | _BINARY)
+        try:
+            _write_all(number, data)
+            os.ftruncate(number, len(data))
+        finally:
+            os.close(number)
+        settle(part)
+        os.replace(part, path)
+    except BaseException:
+        remove_quietly(part)
+        raise
 
 
 def part_of(path: Path) -> Path:
@@ -52,3 +101,45 @@ def settle(path: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+@contextmanager
+def open_plain(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read it; `NotPlainFile` for a link, a folder, or a pipe, which would block."""
+    if stat.S_ISLNK(os.lstat(path).st_mode):  # not every system can be told when opening
+        raise NotPlainFile(f"{shown(path)} is a link")
+    number = os.open(path, os.O_RDONLY | NO_LINK | _BINARY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise NotPlainFile(f"{shown(path)} is no plain file")
+        with open(number, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(number)
+
+
+def is_plain(path: Path) -> bool:
+    """Whether there is a plain file, not a link to one."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def remove_quietly(path: Path) -> None:
+    """Remove a file of which it does not matter whether it stays."""
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def shown(path: str | Path) -> str:
+    """A path as a sentence shows it: bytes that are no text are escaped, and a long one is cut."""
+    text = str(path).encode("utf-8", "backslashreplace").decode()
+    text = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+def _write_all(number: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(number, rest) :]

@@ -1,6 +1,7 @@
 """`ContinualClassifier`: scikit-learn's contract, and new classes in any call, for ever."""
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,9 +29,10 @@ from repcl.classifier.inputs import (
 from repcl.classifier.state import ClassifierState, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
-from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Revision, Update
+from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Revision, Update, as_text
 from repcl.classifier.store.snapshot import pack, unpack
 from repcl.data import Example, InputKind
+from repcl.data.rows import shortened
 from repcl.errors import RepclError
 from repcl.methods import Method
 from repcl.training import Observer
@@ -130,7 +132,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         allowed = set(declared)
         for label in labels:
             if label not in allowed:
-                raise InvalidInput(f"Expected labels among `classes`, found {label!r}: add it to them.")
+                raise InvalidInput(
+                    f"Expected labels among `classes`, found {shortened(label)}: add it to them."
+                )
         checked = labeled(examples, labels)
         if state is None:
             self._state = state = self._new_state(kind, labels_are)
@@ -319,8 +323,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def label_of(self, typed: str) -> Label:
         """A label in the type that labels were given in, from what a user typed."""
-        is_number = self.fitted_state().label_type == "number" and typed.lstrip("-").isdecimal()
-        return int(typed) if is_number else typed
+        if self.fitted_state().label_type == "number" and re.fullmatch("-?[0-9]{1,19}", typed):
+            return int(typed)
+        return typed
 
     # ---- inside ---------------------------------------------------------------------------------
 
@@ -392,7 +397,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values: dict[str, Any] = self.get_params(deep=False)
         del values["device"]
         plain: dict[str, Any] = json.loads(json.dumps(values, default=_plain))
-        return plain
+        return {key: as_text(value) if isinstance(value, str) else value for key, value in plain.items()}
 
 
 def _read(X: Any, y: Any) -> tuple[list[Example], list[Label]]:

@@ -1,7 +1,7 @@
 """Guarded learning: held-out texts are scored before and after an update, and a loss is named, or refused."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
 from scipy.stats import binomtest
@@ -76,7 +76,10 @@ def compare(
     gained = sum(now and not was for _, was, now in pairs)
     accuracy_before, accuracy_after = sum(before) / len(pairs), sum(after) / len(pairs)
     p_value = mcnemar(lost, gained)
-    changes = [_change(name, pairs) for name in dict.fromkeys(labels)]
+    by_class: dict[str, list[tuple[bool, bool]]] = {}
+    for label, was, now in pairs:
+        by_class.setdefault(label, []).append((was, now))
+    changes = [_change(name, own) for name, own in by_class.items()]
     reasons = [
         f"class {change.name!r} lost {change.lost} of its {change.texts} held-out texts"
         for change in changes
@@ -98,8 +101,7 @@ def compare(
     )
 
 
-def _change(name: str, pairs: Iterable[tuple[str, bool, bool]]) -> ClassChange:
-    own = [(was, now) for label, was, now in pairs if label == name]
+def _change(name: str, own: Sequence[tuple[bool, bool]]) -> ClassChange:
     return ClassChange(
         name=name,
         texts=len(own),

@@ -58,7 +58,8 @@ def label_type(labels: Iterable[Label], known: LabelType | None = None) -> Label
         found: LabelType = "text" if isinstance(label, str) else "number"
         if wanted is not None and found != wanted:
             raise InvalidInput(
-                f"Expected every label to be {_TYPE_NAMES[wanted]}, found {label!r}: convert the labels."
+                f"Expected every label to be {_TYPE_NAMES[wanted]}, found {_shown(label)}: "
+                "convert the labels."
             )
         wanted = found
     return wanted or "text"
@@ -99,6 +100,14 @@ def common_kind(examples: Sequence[Example], known: InputKind | None = None) -> 
 _TYPE_NAMES = {"text": "text (str)", "number": "a whole number (int)"}
 
 
+def _shown(value: Any) -> str:
+    """A label in a sentence; Python refuses to write numbers of thousands of digits."""
+    try:
+        return shortened(value)
+    except ValueError:
+        return "a number of thousands of digits"
+
+
 def _items(values: Any, what: str) -> list[Any]:
     try:
         return list(values)
@@ -137,6 +146,6 @@ def _as_label(value: Any, index: int) -> Label:
         return int(value)
     what = "a continuous value" if isinstance(value, float) else type(value).__name__
     raise InvalidInput(
-        f"Expected a label (str that is not empty, or int of 64 bits) at position {index}, found {value!r} "
-        f"({what}): give every text a label."
+        f"Expected a label (str that is not empty, or int of 64 bits) at position {index}, "
+        f"found {_shown(value)} ({what}): give every text a label."
     )

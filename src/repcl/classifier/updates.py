@@ -1,5 +1,6 @@
 """The updates of a classifier: learn, rename, merge, remove, absorb; each compares before and after."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -98,9 +99,9 @@ def merge_classes(
     groups: dict[str, list[str]] = {}
     for name in known:
         groups.setdefault(into if name in parts else name, []).append(name)
-    answers = state.answers(state.held_out)
+    answers, new_names = state.answers(state.held_out), _new_names(groups)
     before = {
-        _renamed(example, groups): _new_name(answer, groups)
+        replace(example, label=new_names[example.label]): new_names[answer]
         for example, answer in zip(state.held_out, answers, strict=True)
     }
     _regroup(state, groups)
@@ -146,15 +147,17 @@ def absorb(
         )
     label_type([as_classes(other.names, other.label_type)[0].item()], state.label_type)
     held = list(state.held_out)
-    old, before = list(state.method.classes), state.correct_before(held)
+    old, before = set(state.method.classes), state.correct_before(held)
     unite(other.method)
     for name in state.method.classes:
         both = [*state.origins.get(name, ()), *other.origins.get(name, ())]
         state.origins[name] = tuple(dict.fromkeys(both))
+    counts, kept = Counter(example.label for example in state.held_out), set(state.held_out)
     for example in other.held_out:
-        own = [one for one in state.held_out if one.label == example.label]
-        if len(own) < per_class and example not in own:
+        if counts[example.label] < per_class and example not in kept:
             state.held_out.append(example)
+            counts[example.label] += 1
+            kept.add(example)
     new = tuple(name for name in state.method.classes if name not in old)
     return _compared("absorb", state, held, before, tolerance=tolerance, new_classes=new)
 
@@ -172,15 +175,14 @@ def _regroup(state: ClassifierState, groups: Groups) -> None:
         name: tuple(dict.fromkeys(origin for part in parts for origin in state.origins[part]))
         for name, parts in groups.items()
     }
-    state.held_out = list(dict.fromkeys(_renamed(example, groups) for example in state.held_out))
+    new_names = _new_names(groups)
+    renamed = (replace(example, label=new_names[example.label]) for example in state.held_out)
+    state.held_out = list(dict.fromkeys(renamed))
 
 
-def _new_name(name: str, groups: Groups) -> str:
-    return next(new for new, parts in groups.items() if name in parts)
-
-
-def _renamed(example: Example, groups: Groups) -> Example:
-    return replace(example, label=_new_name(example.label, groups))
+def _new_names(groups: Groups) -> dict[str, str]:
+    """By the name of each old class, that of the new one."""
+    return {part: new for new, parts in groups.items() for part in parts}
 
 
 def _compared(

@@ -108,7 +108,7 @@ def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> di
     from repcl.methods.build import method_class
     from repcl.presets import parse_overrides
 
-    name = method or (folder.revision(folder.current()).contents.method if folder.exists else "repcl")
+    name = method or (folder.in_use().contents.method if folder.exists else "repcl")
     method_class(name)
     return parse_overrides(pairs, [name])[name]
 

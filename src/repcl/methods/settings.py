@@ -13,7 +13,7 @@ from repcl.training import StageSettings
 class MethodSettings(BaseModel):
     """What every method's settings are: frozen and closed to unknown names."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     search: ClassVar[Mapping[str, Dimension]] = {}
     """What `repcl tune` searches, and between which values.

@@ -1,13 +1,32 @@
 """`ModelFolder`: numbered revisions of a classifier, one of them in use, switched by one atomic rename."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
 from repcl import __version__
-from repcl.classifier.store.files import LOCK, BlobFolder, Blobs, explained, locked, read_whole
+from repcl.classifier.store.files import (
+    LOCK,
+    BlobFolder,
+    Blobs,
+    explained,
+    is_full,
+    is_named_by_its_bytes,
+    is_own_lock,
+    locked,
+    read_whole,
+)
 from repcl.classifier.store.records import (
+    BLOB_NAME,
+    LARGEST_FILE,
+    LARGEST_GAP,
+    LARGEST_NUMBER,
+    MEGABYTE,
     Contents,
     Current,
     DamagedModel,
@@ -18,11 +37,22 @@ from repcl.classifier.store.records import (
     to_json,
 )
 from repcl.errors import MissingData, RepclError
-from repcl.files import PART, settle, write_whole
+from repcl.files import PART, is_plain, open_plain, remove_quietly, reuse_space, settle, shown, write_whole
 
 CURRENT, REVISIONS, BLOBS, README = "current.json", "revisions", "blobs", "README.md"
-LARGEST_RECORD = 1 << 26
+LARGEST_RECORD = 32 * MEGABYTE
 ATTEMPTS = 3
+SHOWN = 20
+
+_BLOB = BLOB_NAME.strip("^$")
+_REVISION = r"[0-9]{6}\.json"
+_PART = rf"{re.escape(PART)}[0-9a-f]{{12}}-"
+LEFTOVERS = {
+    "": re.compile(rf"{_PART}({re.escape(CURRENT)}|{re.escape(README)})"),
+    REVISIONS: re.compile(_PART + _REVISION),
+    BLOBS: re.compile(_PART + _BLOB),
+}
+"""What files that were never finished are called, folder by folder."""
 
 Read = TypeVar("Read")
 
@@ -30,7 +60,8 @@ Read = TypeVar("Read")
 class ModelFolder:
     """The folder that a classifier lives in; it knows records and files, but not what tensors mean.
 
-    Reading needs no lock. Everything that writes is done while `lock` is held.
+    Reading needs no lock. Everything that writes is done while `lock` is held. Nothing is changed or deleted
+    that was not written here, and no link inside the folder is followed.
 
     Args:
         path: of the folder; it need not exist yet.
@@ -44,12 +75,11 @@ class ModelFolder:
     @property
     def exists(self) -> bool:
         """Whether there is a model."""
-        return (self.path / CURRENT).exists() or bool(self.numbers())
+        return self._found(CURRENT) is not None or bool(self.numbers())
 
     def numbers(self) -> list[int]:
         """All revisions, oldest first."""
-        files = (self.path / REVISIONS).glob("*.json")
-        return sorted(int(file.stem) for file in files if file.stem.isdecimal() and len(file.stem) < 10)
+        return sorted(int(name[:6]) for name in self._names(REVISIONS) if re.fullmatch(_REVISION, name))
 
     def current(self) -> int:
         """The number of the revision in use."""
@@ -59,22 +89,22 @@ class ModelFolder:
     def revision(self, number: int) -> Revision:
         """The record of a revision."""
         self._check_exists()
-        if number not in self.numbers():
-            known = ", ".join(map(str, self.numbers())) or "none"
-            raise MissingData(f"{self.path} has no revision {number}; there are: {known}.")
-        where = self._revision_path(number)
-        data = read_whole(where, largest=LARGEST_RECORD, where=str(where))
-        revision: Revision = read_record(data, Revision, str(where))
-        if revision.number != number:
-            raise DamagedModel(f"{where} holds revision {revision.number}, not {number}.")
-        return revision
+        known = self.numbers()
+        if number not in known:
+            listed = ", ".join(map(str, known[-SHOWN:])) or "none"
+            raise MissingData(f"{shown(self.path)} has no revision {number}; there are: {listed}.")
+        return self._read_revision(number)
+
+    def in_use(self) -> Revision:
+        """The record of the revision in use, also while another process switches and purges."""
+        return self.open(lambda *_: None)[0]
 
     def history(self) -> list[Revision]:
         """All revisions whose records can be read, oldest first."""
         found = []
         for number in self.numbers():
             with suppress(DamagedModel):
-                found.append(self.revision(number))
+                found.append(self._read_revision(number))
         return found
 
     def unreadable(self) -> list[int]:
@@ -107,18 +137,22 @@ class ModelFolder:
             try:
                 revision = self.revision(chosen)
                 return revision, read(revision.contents, BlobFolder(self.path / BLOBS))
+            except MissingData as error:  # purged since it was said to be in use
+                if number is not None or self.current() == chosen:
+                    raise
+                failure: RepclError = error
             except DamagedModel as error:
                 failure = error
                 if number is not None or self.current() == chosen:
                     break
-        raise DamagedModel(f"{self.path}: {failure} {self._way_out(chosen)}") from failure
+        raise DamagedModel(f"{shown(self.path)}: {failure} {self._way_out(chosen)}") from failure
 
     def check(self, number: int) -> Revision:
         """Read every file of a revision and compare it with its hash."""
         revision = self.revision(number)
         blobs = BlobFolder(self.path / BLOBS)
-        for blob in revision.contents.blobs():
-            blobs.get(blob)
+        for blob in dict.fromkeys(revision.contents.blobs()):
+            blobs.check(blob)
         return revision
 
     # ---- writing --------------------------------------------------------------------------------
@@ -135,6 +169,7 @@ class ModelFolder:
             tell: hears once who is waited for.
         """
         self._check_is_ours()
+        is_new = self._found("") is None
         with ExitStack() as stack:
             with explained(self.path, None):
                 stack.enter_context(locked(self.path, purpose, wait=wait, tell=tell))
@@ -142,7 +177,7 @@ class ModelFolder:
                 yield
             finally:
                 if not self.exists:
-                    self._clear_away()
+                    self._clear_away(with_folder=is_new)
 
     def commit(
         self,
@@ -174,81 +209,202 @@ class ModelFolder:
                     updates=tuple(updates),
                     contents=write(blobs),
                 )
-                blobs.settle()
+                blobs.publish()
                 self._write_revision(revision)
             except BaseException:
-                with suppress(OSError):
-                    self._revision_path(number).unlink(missing_ok=True)
-                    blobs.take_back()
+                self._take_back(number, blobs)
                 raise
             if make_current or in_use is None:
                 self._switch(number)
         return revision
 
     def rollback(self, number: int) -> Revision:
-        """Use another revision; its files are checked first."""
+        """Use another revision; its files are checked first. Works on a full disk."""
         revision = self.check(number)
         with explained(self.path, None):
             self._switch(number)
         return revision
 
     def purge(self, numbers: Iterable[int]) -> None:
-        """Delete revisions that are not in use, and the files that no other revision needs."""
-        in_use = self.current()
-        with explained(self.path, in_use):
-            for number in numbers:
-                if number == in_use:
-                    raise RepclError(f"Revision {number} is in use: roll back to another one first.")
-                self._revision_path(number).unlink(missing_ok=True)
-            settle(self.path / REVISIONS)
-            self.sweep()
-            self._write_readme()
+        """Delete revisions that are not in use, and the files that no other revision needs.
 
-    def sweep(self) -> None:
-        """Remove what no revision names: leftovers of a process that was killed."""
-        for folder in (self.path, self.path / REVISIONS, self.path / BLOBS):
-            for leftover in folder.glob(f"{PART}*"):
-                leftover.unlink(missing_ok=True)
+        Works on a full disk: what is deleted makes room for what is written.
+        """
+        pointer, doomed = self._read_current(), sorted(set(numbers))
+        if pointer.revision in doomed:
+            raise RepclError(f"Revision {pointer.revision} is in use: roll back to another one first.")
+        with explained(self.path, pointer.revision):
+            if doomed and doomed[-1] > pointer.last:  # its number must not be given again
+                self._switch(pointer.revision)
+            listed: set[str] = set()
+            for number in doomed:
+                with suppress(RepclError):
+                    listed |= {blob.file for blob in self._read_revision(number).contents.blobs()}
+                if is_plain(self._revision_path(number)):
+                    os.unlink(self._revision_path(number))
+            settle(self.path / REVISIONS)
+            self.sweep(listed)
+            self._refresh_readme()
+
+    def sweep(self, listed: Collection[str] = ()) -> None:
+        """Remove what was written here and no revision names: leftovers of a process that was killed.
+
+        Args:
+            listed: names of files in `blobs` that a deleted revision had.
+        """
+        for folder, pattern in LEFTOVERS.items():
+            for name in self._names(folder):
+                if pattern.fullmatch(name) and is_plain(self.path / folder / name):
+                    os.unlink(self.path / folder / name)
         revisions = self.history()
         if len(revisions) < len(self.numbers()):
             return  # a damaged record may name any of the files
         needed = {blob.file for revision in revisions for blob in revision.contents.blobs()}
-        for file in (self.path / BLOBS).glob("*"):
-            if file.name not in needed:
-                file.unlink(missing_ok=True)
+        patience = (
+            LARGEST_FILE  # bytes that are hashed; a stranger's folder may hold more than anyone can read
+        )
+        for name in self._names(BLOBS):
+            if name not in needed and self._is_own_blob(name, listed, patience):
+                patience -= os.lstat(self.path / BLOBS / name).st_size
+                os.unlink(self.path / BLOBS / name)
 
-    # ---- inside ---------------------------------------------------------------------------------
+    # ---- inside: what is there ------------------------------------------------------------------
+
+    def _found(self, name: str) -> os.stat_result | None:
+        """What is at a name in the folder, itself and not what it leads to; None for nothing."""
+        try:
+            return os.lstat(self.path / name) if name else os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise MissingData(f"{shown(self.path)} cannot be opened ({reason}): check the path.") from error
+
+    def _names(self, folder: str = "") -> list[str]:
+        """What is in the folder or in one of its own; a link is not followed."""
+        found = self._found(folder)
+        if found is None:
+            return []
+        if not stat.S_ISDIR(found.st_mode):
+            raise DamagedModel(
+                f"Expected a folder at {shown(self.path / folder)}, found something else (links are not "
+                "followed): put the folder itself there."
+            )
+        try:
+            return sorted(os.listdir(self.path / folder))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise MissingData(
+                f"{shown(self.path / folder)} cannot be read ({error.strerror}): check its permissions."
+            ) from error
 
     def _check_exists(self) -> None:
         if not self.exists:
             raise MissingData(
-                f"There is no model in {self.path}: check the path, or make one with `repcl learn`."
+                f"There is no model in {shown(self.path)}: check the path, or make one with `repcl learn`."
             )
 
     def _check_is_ours(self) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise MissingData(f"{self.path} is a file: give the path of a model folder, or of a new one.")
-        ours = {CURRENT, REVISIONS, BLOBS, README, LOCK}
-        strangers = [entry.name for entry in self.path.glob("*") if entry.name not in ours]
-        if strangers and not self.exists:
+        """Refuse to write where something is that was not written here."""
+        found = self._found("")
+        if found is not None and not stat.S_ISDIR(found.st_mode):
             raise MissingData(
-                f"Expected a model folder or an empty one, found {self.path} with {strangers[0]!r} in it: "
-                "choose another path."
+                f"{shown(self.path)} is a file: give the path of a model folder, or of a new one."
             )
+        self._check_plain()
+        if self._is_model():
+            return
+        strangers = [name for name in self._names() if not self._is_leftover(name)]
+        if CURRENT in strangers and REVISIONS in strangers:
+            self._read_current()  # a model that is damaged all over says so itself
+        if strangers:
+            raise MissingData(
+                f"Expected a model folder or an empty one, found {shown(self.path)} with {strangers[0]!r} in "
+                "it: choose another path."
+            )
+
+    def _check_plain(self) -> None:
+        """Refuse links and pipes in place of what is written."""
+        for name in (LOCK, CURRENT):
+            found = self._found(name)
+            if found is not None and not stat.S_ISREG(found.st_mode):
+                raise DamagedModel(
+                    f"Expected a plain file at {shown(self.path / name)}, found something else (links are "
+                    "not followed): remove it, or put the file itself there."
+                )
+        for name in (REVISIONS, BLOBS):
+            self._names(name)
+
+    def _is_model(self) -> bool:
+        """Whether there is a record that was written here; names alone prove nothing."""
+        with suppress(DamagedModel):
+            read_record(self._read(CURRENT), Current, CURRENT)
+            return True
+        return bool(self.history())
+
+    def _is_leftover(self, name: str) -> bool:
+        """Whether a process that made a new folder and was killed left this."""
+        if name == LOCK:
+            return is_own_lock(self.path / LOCK)
+        if name == README:
+            return self._is_own_readme()
+        if name in (REVISIONS, BLOBS):
+            return is_own_lock(self.path / LOCK) and all(
+                LEFTOVERS[name].fullmatch(inner)
+                or (name == BLOBS and self._is_own_blob(inner))
+                or self._found(f"{name}/{inner}") is None  # its process lives, and has just renamed it
+                for inner in self._names(name)
+            )
+        return LEFTOVERS[""].fullmatch(name) is not None
+
+    def _is_own_blob(self, name: str, listed: Collection[str] = (), largest: int = LARGEST_FILE) -> bool:
+        """Whether a file in `blobs` was written here: a record names it, or its bytes do."""
+        path = self.path / BLOBS / name
+        return (name in listed and is_plain(path)) or is_named_by_its_bytes(path, largest=largest)
+
+    def _is_own_readme(self) -> bool:
+        """Whether the README is as it was written here, so that no word of a user is lost with it."""
+        try:
+            with open_plain(self.path / README) as file:
+                text = file.read(LARGEST_RECORD).decode()
+        except (OSError, ValueError):
+            return False
+        body, mark, _ = text.rpartition(MARK)
+        if mark:
+            return text == _sealed(body)
+        head, tail = TEMPLATE.split("{rows}")  # the first folders have no mark
+        return text.startswith(head) and text.endswith(tail)
+
+    # ---- inside: records ------------------------------------------------------------------------
 
     def _revision_path(self, number: int) -> Path:
         return self.path / REVISIONS / f"{number:06}.json"
 
+    def _read(self, name: str) -> bytes:
+        return read_whole(self.path / name, largest=LARGEST_RECORD, where=shown(self.path / name))
+
+    def _read_revision(self, number: int) -> Revision:
+        name = f"{REVISIONS}/{number:06}.json"
+        where = shown(self.path / name)
+        revision: Revision = read_record(self._read(name), Revision, where)
+        if revision.number != number:
+            raise DamagedModel(f"{where} holds revision {revision.number}, not {number}.")
+        return revision
+
     def _read_current(self) -> Current:
-        where = self.path / CURRENT
-        if not where.exists():  # the very first process was killed a moment before the switch
+        where = shown(self.path / CURRENT)
+        if self._found(CURRENT) is None:  # the very first process was killed a moment before the switch
             sound = [revision.number for revision in self.history() if not revision.is_refused]
             if sound:
                 return Current(revision=sound[-1], last=max(self.numbers()))
         try:
-            found: Current = read_record(
-                read_whole(where, largest=LARGEST_RECORD, where=str(where)), Current, str(where)
-            )
+            found: Current = read_record(self._read(CURRENT), Current, where)
+            highest = max([found.revision, *self.numbers()])
+            if found.last > highest + LARGEST_GAP:
+                raise DamagedModel(
+                    f"{where} is not what repcl writes: it counts to {found.last}, revisions to {highest}."
+                )
         except DamagedModel as error:
             raise DamagedModel(f"{error} {self._way_out(0)}") from error
         return found
@@ -256,10 +412,11 @@ class ModelFolder:
     def _way_out(self, damaged: int) -> str:
         """What to do about damage: the newest whole revision, those that the guard accepted first."""
         good = [number for number in reversed(self.numbers()) if number != damaged and self._is_whole(number)]
-        accepted = [number for number in good if not self.revision(number).is_refused]
+        accepted = [number for number in good if not self._read_revision(number).is_refused]
         for number in [*accepted, *good][:1]:
             return (
-                f"The last good revision is {number}: `repcl rollback {self.path} {number}` goes back to it."
+                f"The last good revision is {number}: `repcl rollback {shown(self.path)} {number}` goes back "
+                "to it."
             )
         return "No other revision is whole: restore the folder from a copy."
 
@@ -272,36 +429,79 @@ class ModelFolder:
 
     def _next_number(self) -> int:
         last = self._read_current().last if self.exists else 0
-        return max([last, *self.numbers()]) + 1
+        number = max([last, *self.numbers()]) + 1
+        if number > LARGEST_NUMBER:
+            raise RepclError(
+                f"Expected revisions up to {LARGEST_NUMBER}, found that {shown(self.path)} has used them up: "
+                "save to a new folder."
+            )
+        return number
+
+    # ---- inside: writing ------------------------------------------------------------------------
 
     def _write_revision(self, revision: Revision) -> None:
         path = self._revision_path(revision.number)
-        path.parent.mkdir(exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(path.parent)
         write_whole(path, to_json(revision), durable=True)
         settle(path.parent)
         self._write_readme()
 
+    def _take_back(self, number: int, blobs: BlobFolder) -> None:
+        """Remove a revision that could not be finished; its files stay where its record cannot be removed."""
+        path = self._revision_path(number)
+        with suppress(OSError):
+            if os.path.lexists(path):
+                os.unlink(path)
+                settle(path.parent)
+            blobs.take_back()
+
     def _write_readme(self) -> None:
+        """Say which texts the folder holds, unless there is a README that someone else wrote."""
+        if self._found(README) is not None and not self._is_own_readme():
+            return
         rows = "\n".join(_readme_row(revision) for revision in self.history())
-        write_whole(self.path / README, TEMPLATE.format(rows=rows), durable=True)
+        write_whole(self.path / README, _sealed(TEMPLATE.format(rows=rows)), durable=True)
+
+    def _refresh_readme(self) -> None:
+        """Write the README if there is room: none at all is better than one that is out of date."""
+        try:
+            self._write_readme()
+        except OSError:
+            if self._is_own_readme():
+                remove_quietly(self.path / README)
+            with suppress(OSError):
+                self._write_readme()
 
     def _switch(self, number: int) -> None:
         """The one moment at which the folder changes for everybody."""
         last = max([number, *self.numbers()])
         with suppress(DamagedModel):
             last = max(last, self._read_current().last)
-        write_whole(self.path / CURRENT, to_json(Current(revision=number, last=last)), durable=True)
-        settle(self.path)
+        data = to_json(Current(revision=number, last=last))
+        try:
+            write_whole(self.path / CURRENT, data, durable=True)
+        except OSError as error:
+            if not is_full(error) or not self._is_own_readme():
+                raise
+            reuse_space(self.path / README, self.path / CURRENT, data)  # it can be written again, later
+            self._refresh_readme()
+        with suppress(OSError):  # everybody sees the change by now: to say that it failed would be wrong
+            settle(self.path)
 
-    def _clear_away(self) -> None:
-        with suppress(OSError):
+    def _clear_away(self, *, with_folder: bool) -> None:
+        """Remove what is left of a model that was never made."""
+        with suppress(OSError, RepclError):
             self.sweep()
-            (self.path / README).unlink(missing_ok=True)
-            for folder in (self.path / BLOBS, self.path / REVISIONS):
-                if folder.exists():
-                    folder.rmdir()
-            (self.path / LOCK).unlink(missing_ok=True)
-            self.path.rmdir()
+            if self._is_own_readme():
+                os.unlink(self.path / README)
+            for name in (BLOBS, REVISIONS):
+                if self._found(name) is not None:
+                    os.rmdir(self.path / name)
+            if is_own_lock(self.path / LOCK):
+                os.unlink(self.path / LOCK)
+            if with_folder:
+                os.rmdir(self.path)
 
 
 TEMPLATE = """\
@@ -334,6 +534,15 @@ every revision that holds it. To hold no text at all, use a method without exemp
 `blobs/` are named by the sha256 of their bytes and shared between revisions. Do not edit them; use
 `repcl classes`, `repcl rollback` and `repcl history`.
 """
+
+
+MARK = "\n<!-- written by repcl; sha256 of the text above: "
+"""Begins the last line of the README, by which it is known again."""
+
+
+def _sealed(text: str) -> str:
+    """A text with its hash: where both no longer agree, someone else wrote in it."""
+    return f"{text}{MARK}{sha256(text.encode()).hexdigest()} -->\n"
 
 
 def _readme_row(revision: Revision) -> str:

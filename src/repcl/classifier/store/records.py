@@ -1,20 +1,45 @@
 """The JSON of a model folder: which classifier a revision holds, file by file, and how it came about."""
 
 import json
+import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from repcl.data.examples import InputKind
 from repcl.errors import RepclError
 
 FORMAT = 1
 BLOB_NAME = r"^[0-9a-f]{64}\.(safetensors|jsonl|json)$"
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+# A record from a stranger may claim anything; what it may claim is bounded before a file is opened.
+MEGABYTE = 1 << 20
+LARGEST_LINE = 64 * MEGABYTE
+LARGEST_JSON = 64 * MEGABYTE
+LARGEST_FILE = 4 << 30
+LARGEST_MODEL = 16 << 30
+LARGEST_NUMBER = 999_999
+LARGEST_GAP = 10_000
+"""How far the highest number given may lie above those that are there; the others were deleted."""
 
 LabelType = Literal["text", "number"]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=10**12)]
+Number = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Short = Annotated[str, StringConstraints(max_length=200)]
 
 
 class DamagedModel(RepclError):
@@ -29,6 +54,20 @@ class Record(BaseModel):
     """A part of the JSON: frozen, and closed to names that it does not have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def is_whole_number(name: str) -> bool:
+    """Whether a name is how a label of 64 bits is written."""
+    return WHOLE_NUMBER.fullmatch(name) is not None and abs(int(name)) < 2**63
+
+
+def _no_empty_name(name: str) -> str:
+    if not name.strip() or "\0" in name:
+        raise ValueError("a class needs a name")
+    return name
+
+
+ClassName = Annotated[str, AfterValidator(_no_empty_name)]
 
 
 def formerly(old: str, new: str) -> AliasChoices:
@@ -48,10 +87,10 @@ class ClassChange(Record):
     """
 
     name: str
-    texts: int
-    correct_before: Annotated[int, Field(validation_alias=formerly("right_before", "correct_before"))]
-    correct_after: Annotated[int, Field(validation_alias=formerly("right_after", "correct_after"))]
-    lost: int
+    texts: Count
+    correct_before: Annotated[Count, Field(validation_alias=formerly("right_before", "correct_before"))]
+    correct_after: Annotated[Count, Field(validation_alias=formerly("right_after", "correct_after"))]
+    lost: Count
 
 
 class Comparison(Record):
@@ -66,13 +105,13 @@ class Comparison(Record):
         reasons: why the update should not be used; empty when all is well.
     """
 
-    compared: int = 0
-    accuracy_before: float | None = None
-    accuracy_after: float | None = None
+    compared: Count = 0
+    accuracy_before: Share | None = None
+    accuracy_after: Share | None = None
     regressed: Annotated[
         tuple[ClassChange, ...], Field(validation_alias=formerly("fallen", "regressed"))
     ] = ()
-    p_value: float | None = None
+    p_value: Share | None = None
     reasons: tuple[str, ...] = ()
 
     @property
@@ -95,12 +134,12 @@ class Update(Comparison):
     """
 
     action: Literal["learn", "rename", "merge", "remove", "absorb"]
-    when: str
+    when: Short
     new_classes: tuple[str, ...] = ()
     more_of: tuple[str, ...] = ()
-    examples: int = 0
-    held_out: Annotated[int, Field(validation_alias=formerly("held_back", "held_out"))] = 0
-    accuracy: float | None = None
+    examples: Count = 0
+    held_out: Annotated[Count, Field(validation_alias=formerly("held_back", "held_out"))] = 0
+    accuracy: Share | None = None
 
 
 class Calibration(Record):
@@ -112,16 +151,16 @@ class Calibration(Record):
         texts: how many texts they were chosen by.
     """
 
-    temperature: float = 1.0
-    threshold: float | None = None
-    texts: int = 0
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    threshold: Share | None = None
+    texts: Count = 0
 
 
 class Blob(Record):
     """A file named by the sha256 of its bytes."""
 
     file: Annotated[str, StringConstraints(pattern=BLOB_NAME)]
-    bytes: Count
+    bytes: Annotated[int, Field(ge=0, le=LARGEST_FILE)]
 
     @property
     def digest(self) -> str:
@@ -132,7 +171,7 @@ class Blob(Record):
 class ClassRecord(Record):
     """A class; `origins` stay the same when it is renamed and add up when classes are merged."""
 
-    name: str
+    name: ClassName
     origins: tuple[str, ...]
 
 
@@ -142,33 +181,76 @@ class ExamplesRecord(Record):
     file: Blob
     count: Count
 
+    @model_validator(mode="after")
+    def _fits(self) -> "ExamplesRecord":
+        if self.file.bytes > (self.count + 1) * LARGEST_LINE:
+            raise ValueError(f"{self.count} examples do not need {self.file.bytes} bytes")
+        return self
+
 
 class EncoderRecord(Record):
     """What rebuilds the encoder without the package or folder it came from; weights are among the tensors."""
 
-    name: str
+    name: Annotated[str, StringConstraints(max_length=5000)]
     config: Blob
     tokenizer: Blob
+
+    @model_validator(mode="after")
+    def _fits(self) -> "EncoderRecord":
+        if max(self.config.bytes, self.tokenizer.bytes) > LARGEST_JSON:
+            raise ValueError(f"configuration and tokenizer have at most {LARGEST_JSON} bytes")
+        return self
+
+
+class Parameters(BaseModel):
+    """The arguments that a classifier is made with, as far as this version knows them."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, strict=True)
+
+    method: str = ""
+    encoder: str = ""
+    memory_per_class: Count = 0
+    memory_total: Count | None = None
+    holdout_per_class: Count = 0
+    preset: str = ""
+    settings: dict[str, Any] | None = None
+    tolerance: float = 0.0
+    seed: int = 0
+
+
+def _usable(parameters: dict[str, Any]) -> dict[str, Any]:
+    Parameters.model_validate(parameters)
+    return parameters
 
 
 class Contents(Record):
     """Everything that a classifier needs to predict and to keep learning."""
 
-    parameters: dict[str, Any]
-    method: str
+    parameters: Annotated[dict[str, Any], AfterValidator(_usable)]
+    method: Short
     kind: InputKind
     settings: dict[str, Any]
-    seed: int
+    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     tasks_learned: Count
     updates_made: Count
     label_type: LabelType
     classes: tuple[ClassRecord, ...]
-    declared: tuple[str, ...]
+    declared: tuple[ClassName, ...]
     calibration: Calibration
     encoder: EncoderRecord
     tensors: dict[str, Blob]
     memory: ExamplesRecord
     held_out: Annotated[ExamplesRecord, Field(validation_alias=formerly("held_back", "held_out"))]
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> "Contents":
+        _check_distinct([record.name for record in self.classes])
+        _check_distinct(self.declared)
+        if self.label_type == "number" and not all(map(is_whole_number, self.names)):
+            raise ValueError("labels are numbers, but not all classes have one")
+        if sum({blob.file: blob.bytes for blob in self.blobs()}.values()) > LARGEST_MODEL:
+            raise ValueError(f"the files have more than {LARGEST_MODEL} bytes")
+        return self
 
     @property
     def names(self) -> list[str]:
@@ -198,10 +280,10 @@ class Revision(Record):
         contents: the classifier.
     """
 
-    number: Annotated[int, Field(ge=1)]
-    parent: int | None
-    when: str
-    version: str
+    number: Number
+    parent: Number | None
+    when: Short
+    version: Short
     updates: tuple[Update, ...]
     contents: Contents
 
@@ -214,8 +296,19 @@ class Revision(Record):
 class Current(Record):
     """Which revision is in use, and the highest number given so far."""
 
-    revision: Annotated[int, Field(ge=1)]
-    last: Annotated[int, Field(ge=1)]
+    revision: Number
+    last: Number
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> "Current":
+        if self.last < self.revision:
+            raise ValueError("the highest number given is below the one in use")
+        return self
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError("two classes have one name")
 
 
 def now() -> str:
@@ -233,15 +326,22 @@ def to_json(record: Record) -> bytes:
 def parse_json(data: bytes, where: str) -> Any:
     """JSON from a file that may hold anything."""
     try:
-        return json.loads(data.decode("utf-8"))
+        found = json.loads(data.decode("utf-8"), parse_constant=_no_number)
+        if b"\\ud" in data.lower():  # half of a surrogate pair is no text, and could not be written or shown
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except (ValueError, RecursionError) as error:
         raise DamagedModel(f"Expected JSON in {where}, found something else.") from error
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
 
 
 def read_record(data: bytes, kind: type[Record], where: str) -> Any:
     """A record of a kind from the bytes of a checked file."""
     head = parse_json(data, where)
-    if not isinstance(head, dict) or not isinstance(head.get("format"), int):
+    if not isinstance(head, dict) or type(head.get("format")) is not int or not 0 < head["format"] < 10**6:
         raise DamagedModel(f"Expected a record with a format number in {where}, found none.")
     if head["format"] > FORMAT:
         raise NewerFormat(
@@ -254,12 +354,18 @@ def read_record(data: bytes, kind: type[Record], where: str) -> Any:
             raise DamagedModel(f"{where} is damaged: its contents do not have the sha256 that it names.")
         return kind.model_validate(body)
     except (ValidationError, RecursionError) as error:
-        raise DamagedModel(f"{where} is not what repcl writes: {_first(error)}.") from error
+        raise DamagedModel(f"{where} is not what repcl writes: {first_problem(error)}.") from error
 
 
-def one_line(error: Exception) -> str:
-    """What an error says, short enough to stand inside a sentence."""
-    return " ".join(str(error).split())[:200]
+def as_text(name: str) -> str:
+    """A name that UTF-8 can hold: a path's bytes that are no text are escaped."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def one_line(error: Exception | str) -> str:
+    """What an error says, short enough to stand inside a sentence, without signs that move the cursor."""
+    text = " ".join(str(error).split())[:200]
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def _digest(body: Any) -> str:
@@ -267,9 +373,10 @@ def _digest(body: Any) -> str:
     return sha256(plain.encode()).hexdigest()
 
 
-def _first(error: Exception) -> str:
+def first_problem(error: Exception) -> str:
+    """What a record lacks, first of all, short enough to stand inside a sentence."""
     if not isinstance(error, ValidationError):
         return "nested too deeply"
-    problem = error.errors()[0]
-    where = ".".join(map(str, problem["loc"]))
-    return f"{where or 'the record'}, {problem['msg'].lower()}"
+    problem = error.errors(include_input=False, include_url=False)[0]
+    where = one_line(".".join(map(str, problem["loc"])))
+    return f"{where or 'the record'}, {one_line(problem['msg'].lower())}"
