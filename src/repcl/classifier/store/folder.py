@@ -230,6 +230,7 @@ class ModelFolder:
 
         Works on a full disk: what is deleted makes room for what is written.
         """
+        self._check_exists()
         pointer, doomed = self._read_current(), sorted(set(numbers))
         if pointer.revision in doomed:
             raise RepclError(f"Revision {pointer.revision} is in use: roll back to another one first.")

@@ -22,10 +22,10 @@ from repcl.classifier.store.records import (
     as_text,
     first_problem,
     one_line,
-    parse_json,
 )
 from repcl.data import Example
 from repcl.errors import InvalidData
+from repcl.files import parse_json
 from repcl.methods import Method, build_method
 from repcl.methods.build import method_class
 from repcl.methods.state import check_tensors, grow_to_shapes
@@ -167,19 +167,17 @@ def _tensor_bytes(tensor: Tensor) -> bytes:
 
 def _empty_tensor(blobs: Blobs, blob: Blob) -> Tensor:
     """The tensor of a file without its numbers, from the header, which takes no memory."""
+    start = blobs.beginning(blob, 8 + LARGEST_HEADER)
     try:
-        start = blobs.beginning(blob, 8 + LARGEST_HEADER)
         length = int.from_bytes(start[:8], "little")
         if length > len(start) - 8:
             raise ValueError("the header is too long")
-        head = parse_json(start[8 : 8 + length], f"the header of blobs/{blob.file}")[TENSOR]
+        head = parse_json(start[8 : 8 + length])[TENSOR]
         kind, shape = TYPES[head["dtype"]], [int(size) for size in head["shape"]]
         if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize + 8 + length != blob.bytes:
             raise ValueError(f"{blob.bytes} bytes do not hold a tensor of that shape")
         return torch.empty(shape, dtype=kind, device="meta")
-    except (DamagedModel, KeyError, ValueError, TypeError, OverflowError, RuntimeError) as error:
-        if isinstance(error, DamagedModel) and "the header of" not in str(error):
-            raise
+    except (KeyError, ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise DamagedModel(
             f"blobs/{blob.file} is not a tensor in safetensors form ({one_line(error)})."
         ) from error
