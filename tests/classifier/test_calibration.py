@@ -133,3 +133,9 @@ def test_one_class_alone_is_certain(make):
     classifier = make().fit(*toy("fruit"))
     assert classifier.predict_proba(["rain"]).tolist() == [[1.0]]
     assert classifier.predict(["rain"], unknown="unknown").tolist() == ["fruit"]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_scores_that_ran_away_are_said(value):
+    with pytest.raises(InvalidSetting, match="training ran away; lower the learning rate"):
+        calibrate(np.array([[1.0, value], [0.0, 1.0]]), [0, 1])

@@ -34,12 +34,16 @@ def calibrate(scores: Scores, labels: Sequence[int]) -> Calibration:
         scores: (texts, classes).
         labels: the column of each text's class.
     """
+    if np.isnan(scores).any() or np.isposinf(scores).any():
+        raise InvalidSetting(
+            "Expected scores after learning, found what is no number: training ran away; lower the learning rate."
+        )
     if len(labels) == 0 or scores.shape[1] < 2:
         return Calibration(threshold=1.0 if scores.shape[1] == 1 and len(labels) else None, texts=len(labels))
     temperature = _temperature(scores, np.asarray(labels))
     confidence = probabilities(scores, temperature).max(axis=1)
     threshold = float(np.quantile(confidence, 1 - ACCEPTED, method="lower"))
-    return Calibration(temperature=temperature, threshold=threshold, texts=len(labels))
+    return Calibration(temperature=temperature, threshold=min(threshold, 1.0), texts=len(labels))
 
 
 @dataclass(frozen=True)
