@@ -300,6 +300,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             blobs.kept.update(kept)
             self._state = unpack(Contents.model_validate(contents), blobs, device=self.device)
             self._state.updates = made
+            if not isinstance(self.encoder, NamedByFolder):
+                use_pretrained(self._state.method.encoder, str(self.encoder))
 
     # ---- what was learned -----------------------------------------------------------------------
 

@@ -68,7 +68,6 @@ RANGES = {
     "vocab_size": (1, 2_000_000),
 }
 POOLER = "pooler."  # gives one vector for a text by a way of its own; no readout uses it
-NUMBER_TYPES = {"F16": 2, "BF16": 2, "F32": 4, "F64": 8}
 ATTENTION = ("eager", "sdpa")  # the others are fetched from elsewhere
 
 

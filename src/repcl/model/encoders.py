@@ -15,7 +15,6 @@ from torch import Tensor
 
 from repcl.errors import EncoderUnavailable, InvalidSetting, RepclError, UnknownName
 from repcl.model.backbone import (
-    NUMBER_TYPES,
     build_config,
     check_size,
     choose_attention,
@@ -235,17 +234,13 @@ def _shapes(files: list[Path]) -> dict[str, tuple[int, ...]]:
     """Shapes of all weights, without reading them; refused where they cannot fit into memory."""
     from safetensors import safe_open
 
-    shapes: dict[str, tuple[int, ...]] = {}
-    needed = 0
-    for path in files:
-        with safe_open(path, framework="pt") as file:
-            for key in file.keys():  # noqa: SIM118 (it is no dictionary)
-                part = file.get_slice(key)
-                shapes[key] = tuple(part.get_shape())
-                needed += torch.Size(shapes[key]).numel() * NUMBER_TYPES.get(part.get_dtype(), 8)
-    reason = too_large(needed)
+    reason = too_large(sum(path.stat().st_size for path in files))
     if reason is not None:
         raise Unusable(f"the weights need {reason}")
+    shapes: dict[str, tuple[int, ...]] = {}
+    for path in files:
+        with safe_open(path, framework="pt") as file:
+            shapes.update({key: tuple(file.get_slice(key).get_shape()) for key in file.keys()})  # noqa: SIM118
     return shapes
 
 
