@@ -196,9 +196,12 @@ def change_encoder(model: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"hidden_size": 10**7}, "do not fit its configuration|cannot be rebuilt"),
-        ({"vocab_size": 10**8}, "do not fit its configuration"),
-        ({"num_hidden_layers": 10**7}, "more layers than there are weights"),
+        ({"hidden_size": 10**7}, "expected hidden_size between 1 and 65536, found 10000000"),
+        ({"hidden_size": 65_536}, "do not fit its configuration"),
+        ({"vocab_size": 10**8}, "expected vocab_size between 1 and 2000000, found 100000000"),
+        ({"vocab_size": 2_000_000}, "do not fit its configuration"),
+        ({"num_hidden_layers": 10**7}, "expected num_hidden_layers between 1 and 256, found 10000000"),
+        ({"num_hidden_layers": 256}, "do not fit its configuration"),
         ({"model_type": "no-such-model"}, "found model type 'no-such-model'"),
         ({"model_type": ["bert"]}, "found model type"),
         ({"hidden_size": "big"}, "cannot be used|cannot be rebuilt|do not fit"),

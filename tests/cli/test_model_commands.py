@@ -428,3 +428,21 @@ def test_discover_speaks_json_and_may_find_nothing(repcl, model, tmp_path):
     told = json.loads(repcl("discover", model, data, "--threshold", 0, "--output", out, "--json").out)
     assert told == {"asked": 10, "unknown": 0, "separation": None, "groups": [], "output": None}
     assert not out.exists()
+
+
+def test_a_device_that_keeps_no_numbers_is_one_sentence(repcl, encoder_folder, tmp_path):
+    data = write(tmp_path / "a.csv", "fruit", "vehicle")
+    output = repcl("learn", tmp_path / "m", data, "--encoder", encoder_folder, *CHEAP, "--device", "meta")
+    assert output.code == 2
+    assert "found 'meta': leave it out" in output.err
+
+
+def test_a_model_that_starts_over_learns_on_when_the_user_names_its_encoder(repcl, encoder_folder, tmp_path):
+    chosen = ("--method", "joint", "--set", "initial_epochs=1", "--holdout-per-class", 0, "--device", "cpu")
+    first = write(tmp_path / "a.csv", "fruit", "vehicle")
+    more = write(tmp_path / "b.csv", "weather")
+    assert repcl("learn", tmp_path / "m", first, "--encoder", encoder_folder, *chosen).code == 0
+    output = repcl("learn", tmp_path / "m", more, "--device", "cpu")
+    assert output.code == 2
+    assert "name it yourself, with --encoder" in output.err
+    assert repcl("learn", tmp_path / "m", more, "--device", "cpu", "--encoder", encoder_folder).code == 0

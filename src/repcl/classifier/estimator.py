@@ -35,6 +35,7 @@ from repcl.data import Example, InputKind
 from repcl.data.rows import shortened
 from repcl.errors import RepclError
 from repcl.methods import Method
+from repcl.model.encoders import NamedByFolder, use_pretrained
 from repcl.training import Observer
 
 WAIT = 60.0
@@ -250,6 +251,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         revision: int | None = None,
         device: torch.device | str | None = None,
+        encoder: str | None = None,
     ) -> Own:
         """A classifier from a model folder; it learns and predicts as if it had never been saved.
 
@@ -257,21 +259,32 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             path: of the folder.
             revision: the one in use if not given.
             device: the best one present if not given.
+            encoder: where the pretrained weights are. Only `fit` and methods that start over, as `joint`
+                does, ask for them; what a folder says about it is believed for bundled encoders only.
         """
         folder = ModelFolder(path)
         record, state = folder.open(partial(unpack, device=device), revision)
         known = cls._get_param_names()
+        parameters = {key: value for key, value in record.contents.parameters.items() if key in known}
+        parameters["encoder"] = NamedByFolder(parameters.get("encoder", record.contents.encoder.name))
         try:
-            loaded = cls(**{key: value for key, value in record.contents.parameters.items() if key in known})
+            loaded = cls(**parameters)
         except TypeError as error:
             raise DamagedModel(f"{path}: the parameters cannot be used ({error}).") from error
         if device is not None:
             loaded.set_params(device=str(device))  # `fit` stays there
         loaded._state = state
+        if encoder is not None:
+            loaded.use_encoder(encoder)
         loaded._home = (folder.path.resolve(), record.number)
         if record.updates:
             loaded.last_update_ = record.updates[-1]
         return loaded
+
+    def use_encoder(self, name: str) -> None:
+        """Say where the pretrained weights are, for `fit` and for methods that start over."""
+        self.set_params(encoder=name)
+        use_pretrained(self.fitted_state().method.encoder, name)
 
     def __getstate__(self) -> dict[str, Any]:
         values = dict(super().__getstate__())
@@ -291,6 +304,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             blobs.kept.update(kept)
             self._state = unpack(Contents.model_validate(contents), blobs, device=self.device)
             self._state.updates = made
+            if not isinstance(self.encoder, NamedByFolder):
+                use_pretrained(self._state.method.encoder, str(self.encoder))
 
     # ---- what was learned -----------------------------------------------------------------------
 
@@ -352,7 +367,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.method,
             kind,
             labels_are,
-            encoder=str(self.encoder),
+            # a path is as good as a name; a name that a folder gave stays marked as one
+            encoder=self.encoder if isinstance(self.encoder, str) else str(self.encoder),
             settings=settings,
             seed=int(self.seed),
             device=self.device,

@@ -36,7 +36,7 @@ def learn(
     data: Annotated[Path, typer.Argument(help="CSV, JSONL or Parquet with columns text and label.")],
     method: Annotated[str | None, typer.Option(help="For a new model; default repcl.")] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="For a new model: a name, a folder or a Hugging Face id.")
+        str | None, typer.Option(help="A name, a folder or a Hugging Face id; of a known model, the same.")
     ] = None,
     preset: Annotated[
         str | None, typer.Option(help="For a new model: cpu, paper, smoke or a TOML file.")
@@ -88,6 +88,8 @@ def learn(
         if folder.exists:
             classifier = ContinualClassifier.load(model, device=device)
             _set_parameters(classifier, given, model)
+            if encoder is not None:  # the user's word, where the folder's own would not do
+                classifier.use_encoder(encoder)
             labels = [classifier.label_of(label) for label in labels]
         else:
             classifier = ContinualClassifier(**given, device=device)

@@ -8,9 +8,14 @@ import torch
 from repcl.data import InputKind
 from repcl.errors import InvalidSetting
 from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
-from repcl.methods.settings import make_settings
+from repcl.methods.settings import MethodSettings, make_settings
 from repcl.methods.table import method_entry
 from repcl.model import ALONE, Encoder, Processes, chosen_device, load_encoder
+from repcl.model.machine import too_large
+from repcl.model.untrusted import shown
+
+ENCODER = "encoder."
+MOST_OF_MEMORY = 0.5  # learning needs as much again
 
 
 def method_class(name: str) -> type[Method]:
@@ -51,11 +56,30 @@ def build_method(
         encoder.processes = processes or encoder.processes
         processes = encoder.processes
     together = processes or ALONE
-    where = chosen_device(device if device is not None else together.device)
+    if isinstance(encoder, Encoder) and encoder.device.type == "meta":
+        where = encoder.device  # to see what a method would take
+    else:
+        where = chosen_device(device if device is not None else together.device)
     with seeded(seed, BEFORE_THE_FIRST_TASK, where):
         if isinstance(encoder, str):
             readout = chosen.readouts[kind]()
             encoder = load_encoder(encoder, readout, device=where, processes=together)
         built = chosen.for_settings(checked)
+        if where.type != "meta":
+            _check_memory(name, built, encoder, checked)
         method = built(encoder, checked, seed=seed, expected_classes=expected_classes)
     return method.eval()
+
+
+def _check_memory(name: str, chosen: type[Method], encoder: Encoder, settings: MethodSettings) -> None:
+    """Refuse settings whose tables cannot fit, before any memory is taken for them."""
+    try:
+        with torch.random.fork_rng([]), torch.device("meta"):
+            parts = chosen(encoder.without_weights(), settings)
+        tables = [*parts.named_parameters(), *parts.named_buffers()]
+        needed = sum(value.numel() * value.element_size() for key, value in tables if ENCODER not in key)
+    except (RuntimeError, OverflowError, TypeError) as error:  # more bytes than a number of 64 bits can say
+        raise InvalidSetting(f"The settings of {name!r} cannot be used ({shown(str(error))}).") from error
+    reason = too_large(needed, MOST_OF_MEMORY)
+    if reason is not None:
+        raise InvalidSetting(f"The settings of {name!r} ask for {reason}: make them smaller.")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Task
+from repcl.errors import InvalidSetting
 from repcl.losses import info_nce, masked_token_loss, supervised_contrast, supervised_info_nce
 from repcl.methods.base import Method
 from repcl.methods.retention import RetentionSettings, retention
@@ -76,6 +77,12 @@ class RepCL(Method):
     def build_parts(self) -> None:
         """The head of the contrastive loss."""
         encoder = self.encoder
+        width = encoder.word_embeddings.embedding_dim
+        if width != encoder.hidden_size:  # tokens are recovered, and attacked, in the space of the embeddings
+            raise InvalidSetting(
+                f"Expected an encoder whose word embeddings are as wide as its states, found {width} and "
+                f"{encoder.hidden_size}: choose another encoder, or another method than 'repcl'."
+            )
         self.contrast = ContrastHead(encoder.representation_size, encoder.hidden_size).to(encoder.device)
 
     def learn_task(self, task: Task) -> None:

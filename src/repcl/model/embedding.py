@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -92,8 +92,9 @@ class EmbeddingStore:
     """Representations in one file, by what the encoder's weights are and what was asked."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "embeddings.sqlite"
+        with self._explained():
+            folder.mkdir(parents=True, exist_ok=True)
         self.size = encoder.representation_size
         self.encoder = fingerprint(encoder)
 
@@ -101,35 +102,46 @@ class EmbeddingStore:
         """Those of the questions that have been answered before."""
         found = {}
         for question, row in zip(questions, self._rows(questions), strict=True):
-            if row is not None and len(row) == 4 * self.size:
-                found[question] = torch.from_numpy(np.frombuffer(row, dtype="<f4").copy())
+            if isinstance(row, bytes) and len(row) == 4 * self.size:
+                vector = torch.from_numpy(np.frombuffer(row, dtype="<f4").copy())
+                if vector.isfinite().all():
+                    found[question] = vector
         return found
 
     def write(self, answers: Mapping[Question, Tensor]) -> None:
         """Keep answers for later runs."""
         rows = [(self._key(question), row.numpy().tobytes()) for question, row in answers.items()]
-        with closing(self._open()) as database, database:
+        with self._explained(), closing(self._open()) as database, database:
             database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", rows)
 
-    def _rows(self, questions: Sequence[Question]) -> Iterator[bytes | None]:
-        with closing(self._open()) as database:
+    def _rows(self, questions: Sequence[Question]) -> Iterator[object]:
+        with self._explained(), closing(self._open()) as database:
             for question in questions:
                 row = database.execute("SELECT row FROM embeddings WHERE key = ?", [self._key(question)])
                 yield next(row, (None,))[0]
 
     def _key(self, question: Question) -> bytes:
-        return hashlib.sha256(f"{self.encoder} {question!r}".encode()).digest()
+        return hashlib.sha256(f"{self.encoder} {question!r}".encode(errors="surrogatepass")).digest()
 
     def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, timeout=60)
         try:
-            database = sqlite3.connect(self.path, timeout=60)
             database.execute("CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, row BLOB)")
-        except sqlite3.DatabaseError as error:
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Damage shows in any page of the file, at any time."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
             raise ResultMismatch(
                 f"Expected stored embeddings in {self.path}, found a file that cannot be used ({error}); "
                 "delete it, or unset REPCL_EMBEDDINGS."
             ) from error
-        return database
 
 
 def _question(example: Example) -> Question:

@@ -12,8 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from repcl.data import Batch, Example, TokenizedExample
+from repcl.errors import EncoderUnavailable
 from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout, special_frame
+from repcl.model.tokenizer import caught
+from repcl.model.untrusted import Unusable, shown
 
 if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -96,7 +99,7 @@ class Encoder(nn.Module):
         if len(self._tokenized) > REMEMBERED:
             self._tokenized.clear()  # a server must not keep every text it was ever asked about
         fresh = [example for example in dict.fromkeys(examples) if example not in self._tokenized]
-        rows, shortened = self.readout.prepare(fresh, self.tokenizer, max_length=self.max_length)
+        rows, shortened = self._prepare(fresh)
         if shortened:
             warnings.warn(
                 f"{shortened} of {len(fresh)} texts have over {self.max_length} tokens and were shortened.",
@@ -104,6 +107,15 @@ class Encoder(nn.Module):
             )
         self._tokenized.update(zip(fresh, rows, strict=True))
         return [self._tokenized[example] for example in examples]
+
+    def _prepare(self, examples: Sequence[Example]) -> tuple[list[TokenizedExample], int]:
+        try:
+            with caught("the tokenizer gave up"):
+                return self.readout.prepare(examples, self.tokenizer, max_length=self.max_length)
+        except Unusable as error:
+            raise EncoderUnavailable(
+                f"Encoder {shown(self.name)!r} cannot read these texts: {error}; use another encoder."
+            ) from error
 
     def forward(
         self,
@@ -178,11 +190,31 @@ class Encoder(nn.Module):
             processes=self.processes,
         )
 
+    def without_weights(self) -> Encoder:
+        """The same encoder on the device `meta`, where nothing takes memory or time."""
+        empty: dict[int, object] = {
+            id(value): nn.Parameter(torch.empty_like(value, device="meta"), value.requires_grad)
+            for value in self.backbone.parameters()
+        }
+        empty.update({id(value): torch.empty_like(value, device="meta") for value in self.backbone.buffers()})
+        return self.with_backbone(copy.deepcopy(self.backbone, empty))
+
     def start_over(self) -> None:
         """Go back to the pretrained weights."""
         if self._reload is None:
             raise RuntimeError(f"Encoder {self.name!r} was built without a way to reload its weights.")
-        self.load_state_dict(self._reload())
+        try:
+            self.load_state_dict(self._reload())
+        except RuntimeError as error:
+            raise EncoderUnavailable(
+                f"Expected the weights that this model was made from, found others in {shown(self.name)!r}: "
+                "name the encoder that it was made with."
+            ) from error
+
+    def start_over_from(self, name: str, reload: Callable[[], dict[str, Tensor]]) -> None:
+        """Take the pretrained weights from elsewhere when they are needed again."""
+        self.name = name
+        self._reload = reload
 
 
 def _tokenized_before(encoder: Encoder) -> dict[Example, TokenizedExample]:

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from repcl.classifier.store.records import DamagedModel, one_line, parse_json
+from repcl.classifier.store.records import DamagedModel
 from repcl.model import Encoder, Readout, load_encoder
-from repcl.model.encoders import quiet_transformers
+from repcl.model.backbone import ATTENTION, build_config, empty_backbone, fill_backbone
+from repcl.model.encoders import NamedByFolder, check_together, quiet_transformers, try_out
+from repcl.model.tokenizer import build_tokenizer
+from repcl.model.untrusted import LARGEST_NUMBER, Unusable, is_plain, parse_object, shown
 
-if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
-    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
-
-LARGEST_NUMBER = 10**8
-# Keys that could make transformers fetch or run code, or that only say where the encoder came from.
+# Keys that only say where the encoder came from, or that could make transformers fetch or run code.
 UNWANTED = re.compile(
     r"auto_map|implementation|quantization|name_or_path|use_kernel|dtype|architectures|label"
 )
-ATTENTION = ("eager", "sdpa")
-PLAIN_NAME = re.compile(r"[\w.+-]{1,60}")
-_TROUBLE = (ValueError, TypeError, RuntimeError, AttributeError, KeyError, ImportError)
 
 
 def config_json(encoder: Encoder) -> bytes:
     """The backbone's configuration, and which of the ways to compute attention it uses."""
     config = encoder.backbone.config
-    parts = {"attention": config._attn_implementation, "config": _plain(config.to_dict())}
-    return json.dumps(parts, sort_keys=True).encode()
+    plain = {
+        key: value for key, value in config.to_dict().items() if not UNWANTED.search(key) and is_plain(value)
+    }
+    return json.dumps({"attention": config._attn_implementation, "config": plain}, sort_keys=True).encode()
 
 
 def tokenizer_json(encoder: Encoder) -> bytes:
@@ -68,100 +66,45 @@ def empty_encoder(
 
     def reload() -> dict[str, Tensor]:
         # Only methods that start over ask for the pretrained weights; they need the original then.
-        return load_encoder(name, readout, device="cpu").state_dict()
+        return load_encoder(NamedByFolder(name), readout, device="cpu").state_dict()
 
-    parts = parse_json(config, "the encoder's configuration")
-    values = parts if isinstance(parts, dict) else {}
-    backbone = _empty_backbone(_config(values.get("config")), weights)
-    if values.get("attention") in ATTENTION:  # others exist that are fetched from elsewhere
-        backbone.set_attn_implementation(values["attention"])
-    rebuilt = _tokenizer(tokenizer)
-    rows = len(backbone.get_input_embeddings().weight)  # type: ignore[arg-type]
-    if max(rebuilt.get_vocab().values(), default=0) >= rows:
-        raise DamagedModel(f"The tokenizer has more words than the {rows} that the encoder knows.")
+    with _refused("The encoder cannot be rebuilt"):
+        parts = parse_object(config, "the encoder's configuration")
+        values = parts.get("config")
+        backbone = empty_backbone(build_config(values if isinstance(values, dict) else {}))
+        wanted = {key: value.shape for key, value in backbone.state_dict().items()}
+        if wanted != {key: value.shape for key, value in weights.items()}:
+            raise Unusable("the weights do not fit its configuration")
+    if parts.get("attention") in ATTENTION:
+        backbone.set_attn_implementation(parts["attention"])
+    with _refused("The tokenizer cannot be rebuilt"):
+        rebuilt = _tokenizer(tokenizer)
+        check_together(rebuilt, backbone)
     return Encoder(backbone, rebuilt, readout, name=name, reload=reload)
 
 
 def fill_encoder(empty: Encoder, weights: Mapping[str, Tensor]) -> Encoder:
     """The encoder again, with the weights it had, by their names in the backbone."""
     config = empty.backbone.config
-    try:
-        with quiet_transformers():
-            backbone: PreTrainedModel = type(empty.backbone).from_pretrained(
-                None, config=config, state_dict=dict(weights), dtype=next(iter(weights.values())).dtype
-            )
-    except _TROUBLE as error:
-        raise DamagedModel(f"The encoder cannot be rebuilt ({one_line(error)}).") from error
-    backbone.set_attn_implementation(config._attn_implementation)
+    attention = config._attn_implementation
+    with _refused("The encoder cannot be rebuilt"), quiet_transformers():
+        backbone, _ = fill_backbone(config, weights, dtype=next(iter(weights.values())).dtype)
+        backbone.set_attn_implementation(attention)
+        try_out(empty.tokenizer, backbone)
     return empty.with_backbone(backbone).eval()
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers, plain names and lists or dictionaries of them; nothing that names a file or a program."""
-    return {key: value for key, value in values.items() if not UNWANTED.search(key) and _is_plain(value)}
-
-
-def _is_plain(value: Any, depth: int = 0) -> bool:
-    if value is None or isinstance(value, bool):
-        return True
-    if isinstance(value, int | float):
-        return abs(value) <= LARGEST_NUMBER
-    if isinstance(value, str):
-        return PLAIN_NAME.fullmatch(value) is not None
-    if isinstance(value, list | tuple) and depth < 3:
-        return len(value) < 10_000 and all(_is_plain(item, depth + 1) for item in value)
-    return (
-        isinstance(value, dict)
-        and depth < 3
-        and all(
-            isinstance(key, str) and not UNWANTED.search(key) and _is_plain(item, depth + 1)
-            for key, item in value.items()
-        )
-    )
-
-
-def _config(values: Any) -> PretrainedConfig:
-    from transformers import CONFIG_MAPPING
-
-    kind = values.get("model_type") if isinstance(values, dict) else None
-    if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
-        raise DamagedModel(f"Expected the configuration of an encoder, found model type {kind!r}.")
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
     try:
-        return CONFIG_MAPPING[kind].from_dict(_plain(values))
-    except Exception as error:
-        raise DamagedModel(f"The encoder's configuration cannot be used ({one_line(error)}).") from error
+        yield
+    except Unusable as error:
+        raise DamagedModel(f"{what}: {error}.") from error
 
 
-def _empty_backbone(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> PreTrainedModel:
-    from transformers import AutoModel
-
-    try:
-        if int(getattr(config, "num_hidden_layers", 0)) > len(weights):
-            raise DamagedModel("The encoder's configuration asks for more layers than there are weights.")
-        with torch.device("meta"):
-            backbone: PreTrainedModel = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
-    except _TROUBLE as error:
-        raise DamagedModel(f"The encoder cannot be rebuilt ({one_line(error)}).") from error
-    wanted = {key: value.shape for key, value in backbone.state_dict().items()}
-    if wanted != {key: value.shape for key, value in weights.items()}:
-        raise DamagedModel("The encoder's weights do not fit its configuration.")
-    return backbone
-
-
-def _tokenizer(data: bytes) -> PreTrainedTokenizerFast:
-    from tokenizers import Tokenizer
-    from transformers import PreTrainedTokenizerFast
-
-    parts = parse_json(data, "the tokenizer")
-    try:
-        return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-            tokenizer_object=Tokenizer.from_str(parts["backend"]),
-            model_max_length=int(parts["model_max_length"]),
-            **{
-                str(key): str(value)
-                for key, value in parts["special_tokens"].items()
-                if key.endswith("_token")
-            },
-        )
-    except Exception as error:
-        raise DamagedModel(f"The tokenizer cannot be rebuilt ({one_line(error)}).") from error
+def _tokenizer(data: bytes) -> Any:
+    parts = parse_object(data, "the tokenizer")
+    backend, special = parts.get("backend"), parts.get("special_tokens")
+    if not isinstance(backend, str) or not isinstance(special, dict):
+        raise Unusable(f"expected a tokenizer, found {shown(parts)}")
+    return build_tokenizer(backend, {**special, "model_max_length": parts.get("model_max_length")})
