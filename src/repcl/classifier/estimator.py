@@ -1,6 +1,7 @@
 """`ContinualClassifier`: scikit-learn's contract, and new classes in any call, for ever."""
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -319,7 +320,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def label_of(self, typed: str) -> Label:
         """A label in the type that labels were given in, from what a user typed."""
-        is_number = self.fitted_state().label_type == "number" and typed.lstrip("-").isdecimal()
+        is_number = self.fitted_state().label_type == "number" and re.fullmatch(r"-?\d{1,19}", typed)
         return int(typed) if is_number else typed
 
     # ---- inside ---------------------------------------------------------------------------------
