@@ -25,7 +25,7 @@ def read_examples(
 
 
 def iterate_examples(path: Path, *, text_column: str, label_column: str | None) -> Iterator[Example]:
-    """Stream a file's examples, so that its text is never held twice; without a label column they have none."""
+    """Stream a file's examples, its text never held twice; without `label_column` they have none."""
     named = (text_column,) if label_column is None else (text_column, label_column)
     rows = read_rows(path, (*named, "head", "tail", "trigger"))
     labels: dict[str, str] = {}  # one string object per class instead of one per row

@@ -14,17 +14,26 @@ DEEPEST = 8
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 INTEGERS = (4, 5, 6)
 PAGE_TYPE, UNPACKED, PACKED = 1, 2, 3
-COUNTED_BY = (5, 7, 8)  # the headers of data, dictionary and second-version data pages begin with their count
+ENCODED_BY = {5: 2, 7: 2, 8: 4}
+"""The fields of data, dictionary and second-version data pages, and where each of them has its encoding."""
+COUNT = 1
 DICTIONARY_PAGE = 2
+SHARED_PREFIXES = 7
 
 
 @dataclass(frozen=True)
 class Page:
-    """The size of a page once unpacked, in bytes, and how many values it says it holds."""
+    """What a page's header says.
+
+    Attributes:
+        size: in bytes, once unpacked.
+        values: how many it holds.
+        repeats: whether its bytes may stand in many values, so that values together take more than the page.
+    """
 
     size: int
     values: int
-    is_dictionary: bool
+    repeats: bool
 
 
 def pages(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
@@ -35,10 +44,13 @@ def pages(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
         header = Compact(file.read(LONGEST_HEADER))
         fields = header.struct()
         size, packed = fields.get(UNPACKED, -1), fields.get(PACKED, -1)
-        counts = [fields[key].get(1, -1) for key in COUNTED_BY if isinstance(fields.get(key), dict)]
+        own = {key: fields[key] for key in ENCODED_BY if isinstance(fields.get(key), dict)}
+        counts = [one.get(COUNT, -1) for one in own.values()]
         if not all(isinstance(number, int) and number >= 0 for number in (size, packed, *counts)):
             raise ValueError("a page has no valid size")
-        yield Page(size, max(counts, default=0), fields.get(PAGE_TYPE) == DICTIONARY_PAGE)
+        has_prefixes = any(one.get(ENCODED_BY[key]) == SHARED_PREFIXES for key, one in own.items())
+        is_dictionary = fields.get(PAGE_TYPE) == DICTIONARY_PAGE
+        yield Page(size, max(counts, default=0), is_dictionary or has_prefixes)
         start += header.position + packed
 
 

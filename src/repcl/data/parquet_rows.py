@@ -11,12 +11,12 @@ from pyarrow import parquet, types
 
 from repcl.data.parquet_pages import Page, pages
 from repcl.data.rows import LONGEST_CELL, Row, check_columns
-from repcl.errors import InvalidData
+from repcl.errors import InvalidData, shortened
 
 MOST_ROWS_IN_A_BATCH = 1024
 LARGEST_BATCH = 64 << 20
 LARGEST_PAGE = 256 << 20
-# Texts that differ take bytes. Below these sizes a file may unpack to anything; above, it has to be in proportion.
+# Texts that differ take bytes: what unpacks to more than these sizes has to be in proportion to the file.
 UNPACKED_IN_ANY_CASE = 256 << 20
 MOST_TIMES_UNPACKED = 200
 ROWS_IN_ANY_CASE = 1_000_000
@@ -61,20 +61,20 @@ def parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
             yield from _rows(file, chosen, batch, allowance)
     except MemoryError as error:
         raise allowance.refusal("more than there is memory for") from error
-    # beside its own errors, pyarrow lets those of Python through: names that are not UTF-8, sizes out of range
+    # pyarrow lets errors of Python through: names that are not UTF-8, sizes out of range
     except (pyarrow.ArrowException, ValueError, OverflowError, LookupError, TypeError, OSError) as error:
         raise InvalidData(f"{path} cannot be read as Parquet ({error}): write the file again.") from error
 
 
 def _check_types(path: Path, schema: Any, chosen: Sequence[str]) -> None:
-    """Only texts, numbers and pairs of them are read: other types can be of any depth, or beyond Python's range."""
+    """Refuse all but texts, numbers and lists of them: others may be deep or out of Python's range."""
     for name in chosen:
         kind = schema.field(name).type
         inner = kind.value_type if _is_list(kind) or types.is_dictionary(kind) else kind
         if not (_is_text(inner) or types.is_integer(inner) or types.is_floating(inner) or _is_flag(inner)):
             raise InvalidData(
-                f"{path}, column {name!r} holds values of the type {kind}, where text or numbers were expected: "
-                "convert the column to text."
+                f"{path}, column {name!r}: expected text or numbers, found values of the type "
+                f"{shortened(str(kind))}; convert the column to text."
             )
 
 
@@ -97,31 +97,27 @@ def _rows_in_a_batch(file: Any, chosen: Sequence[str], allowance: Allowance) -> 
     if not 0 <= rows <= allowance.rows:
         raise allowance.refusal(f"{rows:,} rows")
     unpacked, values, longest = 0, 0, 1
-    for repeats, page in _pages(file, allowance.path, chosen):
+    for page in _pages(file, allowance.path, chosen):
         unpacked, values = unpacked + page.size, values + page.values
         if page.size > LARGEST_PAGE or unpacked > allowance.unpacked:
             raise allowance.refusal(f"over {max(page.size, unpacked):,} bytes")
         if values > max(1, len(chosen)) * (1 + VALUES_OF_A_SPAN) * allowance.rows:
             raise allowance.refusal(f"over {values:,} values")
-        if repeats:
+        if page.repeats:
             longest = max(longest, page.size)
     return max(1, min(MOST_ROWS_IN_A_BATCH, LARGEST_BATCH // longest))
 
 
-def _pages(file: Any, path: Path, chosen: Sequence[str]) -> Iterator[tuple[bool, Page]]:
-    """Every page of the chosen columns, and whether its values can be repeated without taking bytes."""
+def _pages(file: Any, path: Path, chosen: Sequence[str]) -> Iterator[Page]:
+    """Every page of the chosen columns."""
     with path.open("rb") as bytes_:
         for group in range(file.metadata.num_row_groups):
             for number in range(file.metadata.num_columns):
                 column = file.metadata.row_group(group).column(number)
-                if not any(
-                    column.path_in_schema == n or column.path_in_schema.startswith(f"{n}.") for n in chosen
-                ):
+                if not f"{column.path_in_schema}.".startswith(tuple(f"{name}." for name in chosen)):
                     continue
                 starts = [column.data_page_offset, column.dictionary_page_offset or column.data_page_offset]
-                shares_prefixes = any("DELTA" in encoding for encoding in column.encodings)
-                for page in pages(bytes_, min(starts), column.total_compressed_size):
-                    yield page.is_dictionary or shares_prefixes, page
+                yield from pages(bytes_, min(starts), column.total_compressed_size)
 
 
 def _rows(file: Any, chosen: Sequence[str], batch_size: int, allowance: Allowance) -> Iterator[Row]:

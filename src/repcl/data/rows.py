@@ -105,8 +105,8 @@ class Lines:
             self._length += len(line)
             if self._length > LONGEST_ROW:
                 raise InvalidData(
-                    f"{self.path}, line {self.number}: a row has over {LONGEST_ROW:,} characters, beginning with "
-                    f"{shortened(line)}: look for a quote that is never closed, or missing line breaks."
+                    f"{self.path}, line {self.number}: a row has over {LONGEST_ROW:,} characters, with "
+                    f"{shortened(line)} in it: look for a quote that is never closed, or missing line breaks."
                 )
             yield line
 
