@@ -1,5 +1,6 @@
 """Names that come from data, as a benchmark's from its file, and become names of files: they stay inside."""
 
+import os
 from pathlib import Path
 
 from repcl.errors import InvalidData, shortened
@@ -16,11 +17,19 @@ def plain_name(name: str) -> str:
             f"{shortened(name)} cannot name a folder of results: use a name without slashes, backslashes and "
             "colons that is more than dots."
         )
-    if len(name.encode(errors="surrogatepass")) > LONGEST_NAME:
+    if not _fits(name):
         raise InvalidData(
-            f"{shortened(name)} is too long to name a folder of results: use at most {LONGEST_NAME} bytes."
+            f"{shortened(name)} cannot name a folder of results: use at most {LONGEST_NAME} bytes of "
+            "valid Unicode."
         )
     return name
+
+
+def _fits(name: str) -> bool:
+    try:
+        return len(os.fsencode(name)) <= LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
 
 
 def inside(folder: Path, *names: str) -> Path:

@@ -1,5 +1,6 @@
 """Presets: named settings per method, input kind and benchmark, shipped with the package or a user's file."""
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -115,7 +116,7 @@ def _text(name: str) -> str:
         return resources.files("repcl.presets").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     path = Path(name)
     # what looks like no file is a mistyped name
-    if path.suffix != ".toml" and len(path.parts) < 2 and not path.is_file():
+    if path.suffix != ".toml" and len(path.parts) < 2 and not os.path.isfile(path):
         raise UnknownName("preset", name, [*PRESETS, "or the path of a TOML file"])
     size = require_file(path)
     if size > LARGEST_FILE:
