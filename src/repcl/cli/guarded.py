@@ -10,12 +10,13 @@ from contextlib import suppress
 from rich.text import Text
 
 from repcl.cli.console import sentence_console
-from repcl.errors import RepclError, printable, shortened
+from repcl.errors import RepclError, printable
 
 USERS_TO_MEND = 2
 UNFORESEEN = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 1
+LONGEST_REASON = 300
 
 REPORT_TO = "https://github.com/repcl/repcl/issues"
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -114,7 +115,8 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _beginning(error: BaseException) -> str:
-    return shortened(printable(str(error)), 300)[1:].rstrip("'\"")
+    text = str(error)
+    return printable(text[:LONGEST_REASON]) + "…" * (len(text) > LONGEST_REASON)
 
 
 def _end(sentence: str | None, code: int) -> None:
