@@ -1,4 +1,4 @@
-"""Reads many generated files in this process: `python -m tests.fuzz.run READER CASES SEED`, or `all` of the readers.
+"""Reads many generated files in this process: `python -m tests.fuzz.run READER CASES SEED`; READER may be `all`.
 
 Anything but an error for users ends it with the case that led to it; so does more memory than `MEMORY`.
 """
