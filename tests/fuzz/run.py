@@ -1,4 +1,4 @@
-"""Reads many generated files in this process: `python -m tests.fuzz.run READER CASES SEED`; READER may be `all`.
+"""Reads many generated files in this process: `python -m tests.fuzz.run READER CASES SEED`; `all` for READER.
 
 Anything but an error for users ends it with the case that led to it; so does more memory than `MEMORY`.
 """

@@ -320,8 +320,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def label_of(self, typed: str) -> Label:
         """A label in the type that labels were given in, from what a user typed."""
-        is_number = self.fitted_state().label_type == "number" and re.fullmatch(r"-?\d{1,19}", typed)
-        return int(typed) if is_number else typed
+        if self.fitted_state().label_type == "number" and re.fullmatch("-?[0-9]{1,19}", typed):
+            return int(typed)
+        return typed
 
     # ---- inside ---------------------------------------------------------------------------------
 

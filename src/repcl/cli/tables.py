@@ -23,9 +23,7 @@ Cell = str | tuple[str, ...]
 """A line, or several of them below each other."""
 
 
-def print_table(
-    console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]
-) -> None:
+def print_table(console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """A plain table; columns of numbers stand at the right, columns of words at the left.
 
     Cells are shown as they are: what looks like markup in them is someone's text, and so are line breaks and
@@ -36,7 +34,9 @@ def print_table(
     for index, column in enumerate(columns):
         are_numbers = index > 0 and all(_is_number(line[index]) for line in lines)
         is_narrow = are_numbers or index == 0
-        table.add_column(Text(printable(column)), justify="right" if are_numbers else "left", no_wrap=is_narrow)
+        table.add_column(
+            Text(printable(column)), justify="right" if are_numbers else "left", no_wrap=is_narrow
+        )
     for line in lines:
         table.add_row(*map(_shown, line))
     console.print(table)
