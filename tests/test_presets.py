@@ -1,10 +1,15 @@
+import os
+import time
+from contextlib import suppress
+
 import pytest
 
 from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.benchmarks import BENCHMARKS
-from repcl.errors import InvalidSetting, UnknownName
+from repcl.errors import LONGEST_SENTENCE, InvalidSetting, RepclError, UnknownName
 from repcl.methods import METHODS, make_settings
 from repcl.presets import PRESETS, load_preset, parse_overrides
+from repcl.presets.loader import TOP_LEVEL
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -138,3 +143,144 @@ def test_an_analysis_that_is_no_table_is_refused(tmp_path):
     path.write_text("analysis = 5\n")
     with pytest.raises(InvalidSetting, match=r"Expected \[analysis\] to be a table of settings, found 5"):
         load_preset(str(path))
+
+
+# ---- preset files that are damaged, made with malice, or no files -------------------------------
+
+
+def refused(path) -> str:
+    with pytest.raises(RepclError) as caught:
+        load_preset(str(path))
+    assert len(str(caught.value)) <= LONGEST_SENTENCE
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 12])
+def test_presets_that_extend_each_other_in_a_circle_are_refused(tmp_path, length):
+    for number in range(length):
+        (tmp_path / f"{number}.toml").write_text(f'extends = "{tmp_path}/{(number + 1) % length}.toml"\n')
+    assert "remove one `extends`" in refused(tmp_path / "0.toml")
+
+
+def test_a_preset_that_extends_itself_by_another_way_is_refused(tmp_path):
+    (tmp_path / "a.toml").write_text(f'extends = "{tmp_path}/../{tmp_path.name}/a.toml"\n')
+    assert "extend itself" in refused(tmp_path / "a.toml")
+
+
+def test_a_chain_of_presets_is_followed(tmp_path):
+    (tmp_path / "a.toml").write_text(f'extends = "{tmp_path}/b.toml"\n')
+    (tmp_path / "b.toml").write_text('extends = "cpu"\nencoder = "mine"\n')
+    assert load_preset(str(tmp_path / "a.toml")).encoder == "mine"
+
+
+VALUES = ["3", "true", '"word"', "[]", "[[1]]", "{}", "1.5", "1979-05-27", "{a = 1}", "{a = {b = 1}}"]
+KEYS = [
+    *sorted(TOP_LEVEL),
+    "methods.repcl",
+    "methods.nothing",
+    "kinds.sentence",
+    "kinds.nothing",
+    "kinds.sentence.repcl",
+    "kinds.sentence.all",
+    "benchmarks.hwu64",
+    "benchmarks.hwu64.all",
+    "benchmarks.mine.repcl",
+    "analysis.steps",
+    "methods.repcl.momentum",
+    '"\\u001b[31m"',
+    '"" ',
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("value", VALUES)
+def test_a_preset_entry_of_any_type_is_used_or_refused(tmp_path, key, value):
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{key} = {value}\n")
+    with suppress(RepclError):
+        settings = load_preset(str(path)).settings_for("repcl", "hwu64", "sentence")
+        make_settings(METHODS["repcl"].Settings, settings)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("methods = 3", "Expected [methods] to be a table of settings, found 3: correct the preset."),
+        ("encoder = 5", "Expected encoder to be a text, found 5"),
+        ("extends = 5", "Expected extends to be a text, found 5"),
+        ("kinds.sentence = 1", "Expected [kinds.sentence] to be a table"),
+        ("max_train_per_class = 0", "Expected max_train_per_class to be a whole number from 1, found 0"),
+        ("max_test_per_class = true", "Expected max_test_per_class to be a whole number"),
+        ("kinds.sentences.all.batch_size = 1", "No input kind 'sentences'. Did you mean 'sentence'?"),
+    ],
+)
+def test_a_preset_entry_of_the_wrong_type_is_named(tmp_path, line, sentence):
+    path = tmp_path / "mine.toml"
+    path.write_text(line)
+    assert sentence in refused(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe",
+        b'encoder = "\xe9"',
+        b"\0",
+        b"encoder = " + b"[" * 50_000,
+        b"encoder = " + b"{a=" * 20_000,
+        b"encoder = " + b"9" * 5000,
+        b"a." * 40_000 + b"a = 1",
+        b"[" + b"a." * 40_000 + b"a]",
+        b'encoder = "' + b"x" * 99_000 + b'"\nnonsense = 1',
+        b"x" * 100_001,
+        b'"' + b"x" * 90_000 + b'" = 1',
+    ],
+    ids=lambda content: repr(content[:20]),
+)
+def test_a_preset_file_that_cannot_be_read_is_refused_at_once(tmp_path, content):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(content)
+    start = time.monotonic()
+    refused(path)
+    assert time.monotonic() - start < 5
+
+
+def test_a_preset_of_a_hundred_megabytes_is_not_read(tmp_path):
+    path = tmp_path / "mine.toml"
+    with path.open("wb") as file:
+        file.truncate(100_000_000)
+    assert "has 100,000,000 bytes where at most 100,000 are read" in refused(path)
+
+
+def test_a_folder_a_pipe_and_a_long_path_are_no_presets(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path, tmp_path / "pipe.toml", tmp_path / f"{'x' * 300}.toml", tmp_path / "nowhere.toml"):
+        refused(path)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "x" * 300, "x" * 9_000_000, "a\0b", "\ud800", "\x1b[31m"])
+def test_what_names_no_preset_is_refused(name):
+    refused(name)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[" * 900,
+        "{a=" * 300,
+        "9" * 5000,
+        "[" * 100_000,
+        "x" * 100_000,
+        "1\n[other]\na = 1",
+        "\ud800",
+    ],
+    ids=lambda value: value[:10],
+)
+def test_an_option_of_any_depth_or_length_is_a_word_or_refused(value):
+    def chosen():
+        found = parse_overrides([f"features={value}"], ["instant"])["instant"]["features"]
+        make_settings(METHODS["instant"].Settings, {"features": found})
+
+    with pytest.raises(RepclError) as caught:
+        chosen()
+    assert len(str(caught.value)) <= LONGEST_SENTENCE

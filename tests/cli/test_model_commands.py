@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -446,3 +447,101 @@ def test_a_model_that_starts_over_learns_on_when_the_user_names_its_encoder(repc
     assert output.code == 2
     assert "name it yourself, with --encoder" in output.err
     assert repcl("learn", tmp_path / "m", more, "--device", "cpu", "--encoder", encoder_folder).code == 0
+
+
+# ---- what must not happen -----------------------------------------------------------------------
+
+
+def test_discover_keeps_a_groups_file_that_was_labeled_by_hand(repcl, model, tmp_path, monkeypatch):
+    data, out = write(tmp_path / "texts.csv", "weather", "place", start=30), tmp_path / "groups.csv"
+    out.write_text("labeled by hand")
+    words = ("discover", model, data, "--threshold", 1, "--output", out)
+    with monkeypatch.context() as patched:
+        patched.setattr(ContinualClassifier, "load", lambda *_, **__: pytest.fail("worked before refusing"))
+        output = repcl(*words)
+    assert output.code == 2
+    assert f"{out} exists: give another --output, or --force to replace it." in output.err
+    assert out.read_text() == "labeled by hand"
+    assert repcl(*words, "--force").code == 0
+    assert out.read_text().startswith("text,label")
+
+
+def test_discover_does_not_replace_the_file_it_reads(repcl, model, tmp_path):
+    data = write(tmp_path / "texts.csv", "weather", "place", start=30)
+    before = data.read_bytes()
+    output = repcl("discover", model, data, "--threshold", 1, "--output", data, "--force")
+    assert output.code == 2
+    assert data.read_bytes() == before
+
+
+STEERING = ["two\nlines", "\x1b[2Jred", "tab\there", "a\rb", "\x9b31m", "\u202eknil"]
+
+
+@pytest.mark.parametrize("label", STEERING, ids=repr)
+def test_a_label_that_steers_a_terminal_is_shown_escaped_and_kept_as_it_is(repcl, model, tmp_path, label):
+    assert repcl("classes", "rename", model, "fruit", label).code == 0
+    data = tmp_path / "t.csv"
+    with data.open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "label"], ["the apple", label], ["the car", "vehicle"]])
+    shown = repr(label)[1:-1]
+    for words in (
+        ("classes", model),
+        ("history", model),
+        ("predict", model, "the apple", "--top", 2),
+        ("evaluate", model, data),
+    ):
+        output = repcl(*words)
+        assert shown in output.out
+        assert label not in output.out
+    told = json.loads(repcl("classes", model, "--json").out)
+    assert label in [row["class"] for row in told["classes"]]
+    assert len(repcl("predict", model, "the apple", "--top", 2).out.splitlines()) == 1
+
+
+def test_a_message_about_a_label_that_steers_is_escaped(repcl, model):
+    output = repcl("classes", "remove", model, "\x1b[2J\nboat")
+    assert output.code == 2
+    assert "No class '\\x1b[2J\\nboat'" in output.err
+    assert "\x1b[2J" not in output.err
+
+
+@pytest.mark.parametrize("typed", ["--5", "-", "5" * 5000, "-" * 100, "٣" * 30, "1_0", " 5", "5-"])
+def test_a_typed_label_that_only_looks_like_a_number_is_refused(repcl, encoder_folder, tmp_path, typed):
+    classifier = ContinualClassifier("ncm", str(encoder_folder), device="cpu")
+    classifier.fit(["apple", "pear", "car", "bike"], [1, 1, 2, 2]).save(tmp_path / "model")
+    output = repcl("classes", "rename", tmp_path / "model", "1", "--", typed)
+    assert output.code == 2
+    assert len(output.err) < 2100
+    (tmp_path / "b.csv").write_text(f"text,label\nrain,{typed}\n")
+    assert repcl("learn", tmp_path / "model", tmp_path / "b.csv").code == 2
+
+
+def test_files_without_labels_may_have_texts_of_any_length(repcl, model, tmp_path):
+    (tmp_path / "a.csv").write_text(f"text\n{'the apple ' * 500}\n")
+    assert repcl("predict", model, "--file", tmp_path / "a.csv").code == 0
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"caf\xe9\n"])
+def test_a_text_file_that_is_not_utf8_is_refused(repcl, model, tmp_path, content):
+    (tmp_path / "a.txt").write_bytes(content)
+    output = repcl("predict", model, "--file", tmp_path / "a.txt")
+    assert output.code == 2
+    assert "Expected UTF-8" in output.err
+
+
+def test_a_folder_or_a_pipe_is_no_text_file(repcl, model, tmp_path):
+    (tmp_path / "folder.txt").mkdir()
+    os.mkfifo(tmp_path / "pipe.txt")
+    for name in ("folder.txt", "pipe.txt"):
+        assert repcl("predict", model, "--file", tmp_path / name).code == 2
+
+
+def test_json_stays_json_where_the_output_has_no_such_letters(model):
+    code = "from repcl.cli.main import app; from repcl.cli.guarded import run_guarded; run_guarded(app)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "classes", "rename", model, "fruit", "größe 日本", "--json"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "LANG": "C"},
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["classes"] == ["größe 日本", "vehicle"]

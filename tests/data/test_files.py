@@ -252,6 +252,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 ) -> None:
     path = write(tmp_path / "a.parquet", "anything")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "repcl.data.parquet_rows", raising=False)
     with pytest.raises(InvalidData, match=r"pip install 'repcl\[parquet\]'"):
         read_examples(path)
 

@@ -15,6 +15,7 @@ from repcl.benchmarks.stream import build_stream
 from repcl.benchmarks.stream_spec import StreamSpec
 from repcl.benchmarks.tacred import TACRED
 from repcl.data.examples import TaskStream
+from repcl.data.names import plain_name
 from repcl.data.order import class_order, round_seed
 from repcl.errors import InvalidSetting, UnknownName
 
@@ -91,6 +92,7 @@ def own_file(name: str | Path) -> Path:
             f"{path} would be taken for the benchmark {path.stem}, with its settings and published numbers: "
             "rename the file."
         )
+    plain_name(path.stem)  # results are kept in a folder of that name
     return path
 
 

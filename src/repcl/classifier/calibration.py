@@ -36,7 +36,7 @@ def calibrate(scores: Scores, labels: Sequence[int]) -> Calibration:
     """
     if np.isnan(scores).any() or np.isposinf(scores).any():
         raise InvalidSetting(
-            "Expected scores after learning, found what is no number: training ran away; lower the learning rate."
+            "Expected scores that are numbers, found others: training ran away; lower the learning rate."
         )
     if len(labels) == 0 or scores.shape[1] < 2:
         return Calibration(threshold=1.0 if scores.shape[1] == 1 and len(labels) else None, texts=len(labels))

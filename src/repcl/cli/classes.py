@@ -1,6 +1,5 @@
 """`repcl classes`: list a model's classes, rename, merge and remove them; each change is a revision."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from repcl.cli.console import make_console, sentence_console
+from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.learn import Json, Model, Wait, print_changes
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
@@ -47,7 +46,7 @@ def list_classes(model: Model, as_json: Json = False) -> None:
         for name in sorted(revision.contents.names)
     ]
     if as_json:
-        print(json.dumps({"revision": revision.number, "classes": rows}, ensure_ascii=False))
+        print_json({"revision": revision.number, "classes": rows})
         return
     cells = [[str(value) for value in row.values()] for row in rows]
     title = f"{counted(len(rows), 'class')} at revision {revision.number}"
@@ -162,7 +161,7 @@ def _report(
         }
         if purged is not None or still_held_by is not None:
             found |= {"purged": purged or [], "still_held_by": still_held_by or []}
-        print(json.dumps(found, ensure_ascii=False))
+        print_json(found)
         return
     console = make_console()
     print_changes(console, classifier.last_update_)

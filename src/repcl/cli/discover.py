@@ -1,14 +1,16 @@
 """`repcl discover`: group the texts that a model does not know, ready to be labeled and learned."""
 
 import csv
-import json
+import io
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from repcl.cli.console import make_console, sentence_console
+from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.learn import Device, Json, Model, TextColumn
+from repcl.cli.outputs import Force, require_writable, write_named
 from repcl.cli.predict import text_examples
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
@@ -26,6 +28,7 @@ def discover_command(
     threshold: Annotated[
         str, typer.Option(help="Confidence below which a text is unknown: auto, or 0 to 1.")
     ] = "auto",
+    force: Force = False,
     examples: Annotated[int, typer.Option(min=1, help="Typical texts shown of each group.")] = 3,
     text_column: TextColumn = "text",
     device: Device = None,
@@ -35,6 +38,7 @@ def discover_command(
     from repcl.classifier import ContinualClassifier
     from repcl.classifier.discovery import discover
 
+    require_writable(output, "--output", force=force, sources=(data,))
     classifier = ContinualClassifier.load(model, device=device)
     texts = list(text_examples(None, data, text_column))
     if not texts:
@@ -42,26 +46,23 @@ def discover_command(
     with notes_to(sentence_console(stderr=True)):
         found = discover(classifier, texts, threshold=threshold, groups=groups)
     if found.groups:
-        _write(found, output)
+        write_named(output, _table(found), "--output", force=force)
     _report_json(found, output) if as_json else _report(found, output, model, examples)
 
 
-def _write(found: "Discovery", output: Path) -> None:
-    try:
-        with output.open("w", encoding="utf-8", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(["text", "label"])
-            rows.writerows([text, group.name] for group in found.groups for text in group.texts)
-    except OSError as error:
-        raise InvalidData(f"{output} cannot be written ({error.strerror}): give another --output.") from error
+def _table(found: "Discovery") -> str:
+    """Texts and groups as CSV, ready to be learned once groups have been renamed."""
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow(["text", "label"])
+    rows.writerows([one, group.name] for group in found.groups for one in group.texts)
+    return text.getvalue()
 
 
 def _report_json(found: "Discovery", output: Path) -> None:
     groups = [{"name": group.name, "texts": list(group.texts)} for group in found.groups]
     result = {"asked": found.asked, "unknown": found.unknown, "separation": found.separation}
-    print(
-        json.dumps(result | {"groups": groups, "output": str(output) if groups else None}, ensure_ascii=False)
-    )
+    print_json(result | {"groups": groups, "output": str(output) if groups else None})
 
 
 def _report(found: "Discovery", output: Path, model: Path, examples: int) -> None:
@@ -69,13 +70,10 @@ def _report(found: "Discovery", output: Path, model: Path, examples: int) -> Non
     console.print(f"{found.unknown} of {found.asked} texts are unknown to {model}.", highlight=False)
     if not found.groups:
         return
-    rows = [[group.name, str(len(group.texts)), "\n".join(group.texts[:examples])] for group in found.groups]
+    rows = [(group.name, str(len(group.texts)), group.texts[:examples]) for group in found.groups]
     print_table(console, f"{counted(len(rows), 'group')} suggested", ["group", "texts", "typical"], rows)
     if found.separation is not None:
         console.print(f"Separation {found.separation:.2f} (1: far apart, 0: they touch).", highlight=False)
-    console.print(
-        f"Written to {output}: replace group names by labels, drop what does not belong, then\n"
-        f"  repcl learn {model} {output}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say = sentence_console().print
+    say(f"Written to {output}: replace group names by labels, drop what does not belong, then")
+    say(f"  {shlex.join(['repcl', 'learn', str(model), str(output)])}")

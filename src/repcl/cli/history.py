@@ -1,11 +1,10 @@
 """`repcl history` and `repcl rollback`: the revisions of a model folder."""
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from repcl.cli.console import make_console, sentence_console
+from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.learn import Json, Model, Wait
 from repcl.cli.tables import counted, print_table
 
@@ -37,7 +36,7 @@ def history(
     revisions = folder.history()
     if as_json:
         found = {"current": current, "revisions": [_plain(one) for one in revisions]}
-        print(json.dumps(found, ensure_ascii=False))
+        print_json(found)
         return
     rows = [_cells(revision, current) for revision in revisions]
     columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
@@ -60,7 +59,7 @@ def rollback(
     with folder.lock("rolling back", wait=wait):
         chosen = folder.rollback(revision)
     if as_json:
-        print(json.dumps({"model": str(model), "current": revision, "classes": len(chosen.contents.classes)}))
+        print_json({"model": str(model), "current": revision, "classes": len(chosen.contents.classes)})
         return
     sentence_console().print(
         f"{model} is at revision {revision}, with {counted(len(chosen.contents.classes), 'class')}."

@@ -1,6 +1,5 @@
 """`repcl learn`: teach a model folder the classes of a data file."""
 
-import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from repcl.cli.console import make_console, sentence_console
+from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted, print_table
-from repcl.errors import InvalidSetting
+from repcl.errors import InvalidSetting, listed, shortened
 
 if TYPE_CHECKING:
     from repcl.classifier import ContinualClassifier, ModelFolder, Update
@@ -121,16 +120,15 @@ def _set_parameters(classifier: "ContinualClassifier", given: dict[str, Any], mo
         if key in CHANGEABLE:
             classifier.set_params(**{key: value})
         elif getattr(classifier, key) != value:
+            had = shortened(getattr(classifier, key))
             raise InvalidSetting(
-                f"{model} was made with {key} = {getattr(classifier, key)!r}, found {value!r}: leave "
+                f"{model} was made with {key} = {had}, found {shortened(value)}: leave "
                 f"out --{key.replace('_', '-').replace('settings', 'set')}, or teach a new folder."
             )
 
 
 def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
     """Note texts that have two labels: both are learned, though only one can be the answer."""
-    from repcl.data.rows import shortened
-
     labels: dict[Example, list[str]] = {}
     for example in dict.fromkeys(examples):
         labels.setdefault(replace(example, label=""), []).append(example.label)
@@ -139,7 +137,7 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
         text, found = twice[0]
         errors.print(
             f"Note: {counted(len(twice), 'text')} with more than one label, such as {shortened(text)} "
-            f"({', '.join(found)}): only one of them can be the answer."
+            f"({listed(found, NAMES_SHOWN)}): only one of them can be the answer."
         )
 
 
@@ -159,14 +157,14 @@ def _report_json(model: Path, revision: "Revision", update: "Update", is_used: b
     }
     if not is_used:
         found["accept_with"] = _use_command(model, revision.number)
-    print(json.dumps(found, ensure_ascii=False))
+    print_json(found)
 
 
 def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) -> None:
     console = make_console()
     say = sentence_console().print
     learned = [
-        f"{counted(len(names), f'{kind} class')} ({_shortened(names)})"
+        f"{counted(len(names), f'{kind} class')} ({listed(names, NAMES_SHOWN)})"
         for names, kind in ((update.new_classes, "new"), (update.more_of, "known"))
         if names
     ]
@@ -196,8 +194,3 @@ def print_changes(console: Console, update: "Update") -> None:
         ]
         columns = ["class", "held out", "right before", "right after"]
         print_table(console, "Regressed classes", columns, rows)
-
-
-def _shortened(names: tuple[str, ...]) -> str:
-    more = len(names) - NAMES_SHOWN
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,19 +1,17 @@
 """The `repcl` command: its sub-commands, and errors without traceback."""
 
 import os
-import sys
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 import repcl
 from repcl.cli.analyze import analyze
 from repcl.cli.bench import bench
 from repcl.cli.classes import classes_app
-from repcl.cli.console import sentence_console
 from repcl.cli.data import data_app
 from repcl.cli.discover import discover_command
+from repcl.cli.guarded import run_guarded
 from repcl.cli.history import history, rollback
 from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
@@ -22,7 +20,7 @@ from repcl.cli.predict import evaluate, predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
 from repcl.cli.tune import tune
-from repcl.errors import InvalidSetting, RepclError
+from repcl.errors import InvalidSetting
 
 MAKE_RUNS = ("bench", "reproduce")
 
@@ -72,10 +70,6 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; what the user can fix is said in one sentence, with exit code 2."""
+    """Run the command line; whatever goes wrong is one sentence and an exit code."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    try:
-        app()
-    except RepclError as error:
-        sentence_console(stderr=True).print(Text.assemble(("Error:", "bold red"), f" {error}"))
-        sys.exit(2)
+    run_guarded(app)

@@ -1,21 +1,21 @@
 """`repcl predict` and `repcl evaluate`: ask a model, and compare its answers with a data file."""
 
-import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from repcl.cli.console import make_console, sentence_console
+from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.learn import Device, Json, LabelColumn, Model, TextColumn
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import print_table
-from repcl.errors import InvalidData
+from repcl.errors import InvalidData, listed, printable
 
 if TYPE_CHECKING:
     from repcl.classifier.calibration import UnknownRule
@@ -94,7 +94,7 @@ def evaluate(
     strangers = Counter(example.label for example in examples if example.label not in known)
     if not tested:
         raise InvalidData(
-            f"No text of {data} is of a class that {model} knows (found {', '.join(sorted(strangers)[:5])}): "
+            f"No text of {data} is of a class that {model} knows (found {listed(sorted(strangers), 5)}): "
             "learn them first, or check the labels."
         )
     with notes_to(sentence_console(stderr=True)):
@@ -107,6 +107,7 @@ def text_examples(texts: Sequence[str] | None, file: Path | None, column: str) -
     """Texts as typed, from a file, or from the standard input."""
     from repcl.data import Example
     from repcl.data.files import iterate_examples
+    from repcl.data.rows import require_file
 
     if texts and file is not None:
         raise InvalidData("Expected texts or --file, found both: leave one out.")
@@ -115,22 +116,25 @@ def text_examples(texts: Sequence[str] | None, file: Path | None, column: str) -
     elif file is None or str(file) == "-":
         if sys.stdin.isatty():
             print("Texts, one per line; end with Ctrl-D.", file=sys.stderr)
-        yield from _lines(sys.stdin, "the standard input")
+        with suppress(AttributeError, ValueError):  # a stream that was put in its place, or read before
+            sys.stdin.reconfigure(encoding="utf-8", errors="strict")  # type: ignore[union-attr]
+        yield from _lines(sys.stdin, Path("the standard input"))
     elif file.suffix == ".txt":
-        if not file.is_file():
-            raise InvalidData(f"There is no file {file}: check the spelling, or give the full path.")
-        with file.open(encoding="utf-8") as lines:
-            yield from _lines(lines, str(file))
+        require_file(file)
+        with file.open(encoding="utf-8-sig") as lines:
+            yield from _lines(lines, file)
     else:
-        # there need be no labels here: the column of texts stands in for the column of labels
-        yield from iterate_examples(file, text_column=column, label_column=column)
+        yield from iterate_examples(file, text_column=column, label_column=None)
 
 
-def _lines(lines: Iterable[str], where: str) -> "Iterator[Example]":
+def _lines(file: TextIO, where: Path) -> "Iterator[Example]":
     from repcl.data import Example
+    from repcl.data.rows import Lines
 
+    lines = Lines(where, file)
     try:
         for line in lines:
+            lines.end_row()
             if line.strip():
                 yield Example(line.rstrip("\r\n"), "")
     except UnicodeDecodeError as error:
@@ -139,7 +143,7 @@ def _lines(lines: Iterable[str], where: str) -> "Iterator[Example]":
 
 def _show_json(texts: "Sequence[Example]", found: Sequence[dict[str, Any]]) -> None:
     for example, answer in zip(texts, found, strict=True):
-        print(json.dumps({"text": example.text} | answer, ensure_ascii=False), flush=True)
+        print_json({"text": example.text} | answer)
 
 
 def _show(texts: "Sequence[Example]", found: Sequence[dict[str, Any]]) -> None:
@@ -150,7 +154,8 @@ def _show(texts: "Sequence[Example]", found: Sequence[dict[str, Any]]) -> None:
         print_table(console, "Most likely classes", ["text", "class"], rows)
         return
     for example, answer in zip(texts, found, strict=True):
-        print(f"{' | '.join(_ranks(answer))}\t{' '.join(example.text.split())}", flush=True)
+        ranks, line = " | ".join(_ranks(answer)), " ".join(example.text.split())
+        print(f"{printable(ranks)}\t{printable(line)}", flush=True)
 
 
 def _ranks(answer: dict[str, Any]) -> list[str]:
@@ -184,7 +189,7 @@ def _scores(tested: "Sequence[Example]", found: Sequence[str], strangers: Counte
 
 
 def _show_scores_json(result: dict[str, Any]) -> None:
-    print(json.dumps(result, ensure_ascii=False))
+    print_json(result)
 
 
 def _show_scores(result: dict[str, Any]) -> None:
@@ -196,7 +201,7 @@ def _show_scores(result: dict[str, Any]) -> None:
     print_table(console, "Classes", ["class", "texts", "recall", "precision"], rows)
     console.print(f"Accuracy {result['accuracy']:.1%} on {result['texts']} texts.", highlight=False)
     if result["unknown_labels"]:
-        count, names = sum(result["unknown_labels"].values()), ", ".join(result["unknown_labels"])
+        count, names = sum(result["unknown_labels"].values()), listed(result["unknown_labels"])
         console.print(
             f"Left out: {count} texts of classes the model does not know ({names}).",
             highlight=False,

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from repcl.errors import printable
+
 if TYPE_CHECKING:
     from repcl.experiments.runs.result import Result
 
@@ -17,19 +19,26 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"
 
 
-def print_table(console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+Cell = str | tuple[str, ...]
+"""A line, or several of them below each other."""
+
+
+def print_table(console: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """A plain table; columns of numbers stand at the right, columns of words at the left.
 
-    Cells are shown as they are: what looks like markup in them is someone's text.
+    Cells are shown as they are: what looks like markup in them is someone's text, and so are line breaks and
+    characters that would steer the terminal, which are escaped.
     """
     lines = [list(row) for row in rows]
-    table = Table(title=Text(title, style="bold"), title_justify="left")
+    table = Table(title=Text(printable(title), style="bold"), title_justify="left")
     for index, column in enumerate(columns):
         are_numbers = index > 0 and all(_is_number(line[index]) for line in lines)
         is_narrow = are_numbers or index == 0
-        table.add_column(Text(column), justify="right" if are_numbers else "left", no_wrap=is_narrow)
+        table.add_column(
+            Text(printable(column)), justify="right" if are_numbers else "left", no_wrap=is_narrow
+        )
     for line in lines:
-        table.add_row(*map(Text, line))
+        table.add_row(*map(_shown, line))
     console.print(table)
 
 
@@ -60,8 +69,12 @@ def percent(values: Sequence[float | None]) -> str:
     return f"{summary.mean:.1f}{spread}"
 
 
-def _is_number(cell: str) -> bool:
-    return cell[:1].isdigit() or cell[:1] in ("+", "-", "–", "−", "")
+def _shown(cell: Cell) -> Text:
+    return Text("\n".join(map(printable, (cell,) if isinstance(cell, str) else cell)))
+
+
+def _is_number(cell: Cell) -> bool:
+    return isinstance(cell, str) and (cell[:1].isdigit() or cell[:1] in ("+", "-", "–", "−", ""))
 
 
 def _cells(results: "Sequence[Result]", tasks: int) -> list[str]:

@@ -1,12 +1,17 @@
 """Reads a user's data file into examples, and says what is wrong with a row that cannot be one."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from repcl.data.examples import Example, InputKind, Span
-from repcl.data.rows import Row, read_rows, shortened
-from repcl.errors import InvalidData
+from repcl.data.rows import Row, read_rows
+from repcl.errors import InvalidData, listed, shortened
+
+# A label names a class in tables and messages; what is longer is a text in the wrong column.
+LONGEST_LABEL = 1000
+COLUMNS_SHOWN = 20
 
 
 def read_examples(
@@ -19,16 +24,17 @@ def read_examples(
     return examples
 
 
-def iterate_examples(path: Path, *, text_column: str, label_column: str) -> Iterator[Example]:
-    """Stream a file's examples, so that its text is never held twice."""
-    rows = read_rows(path, (text_column, label_column, "head", "tail", "trigger"))
+def iterate_examples(path: Path, *, text_column: str, label_column: str | None) -> Iterator[Example]:
+    """Stream a file's examples, its text never held twice; without `label_column` they have none."""
+    named = (text_column,) if label_column is None else (text_column, label_column)
+    rows = read_rows(path, (*named, "head", "tail", "trigger"))
     labels: dict[str, str] = {}  # one string object per class instead of one per row
     marks: tuple[str, ...] | None = None
     for row in rows:
         if marks is None:
             marks = _marks(path, row.cells)
         text = _text(path, row, text_column)
-        label = _label(path, row, label_column)
+        label = "" if label_column is None else _label(path, row, label_column)
         spans = {mark: _span(path, row, mark, text) for mark in marks}
         yield Example(text, labels.setdefault(label, label), **spans)
 
@@ -55,9 +61,9 @@ def _marks(path: Path, cells: Mapping[str, object]) -> tuple[str, ...]:
 
 def _cell(path: Path, row: Row, column: str) -> object:
     if column not in row.cells:
-        found = ", ".join(map(repr, row.cells)) or "none"
+        found = listed(map(shortened, row.cells), COLUMNS_SHOWN) or "none"
         raise InvalidData(
-            f"{path}, {row.location} has no column {column!r} (columns found: {found}): "
+            f"{path}, {row.location} has no column {shortened(column)} (columns found: {found}): "
             "rename the column, or say which columns hold text and label."
         )
     return row.cells[column]
@@ -73,6 +79,8 @@ def _text(path: Path, row: Row, column: str) -> str:
 
 
 def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -82,9 +90,15 @@ def _is_unicode(text: str) -> bool:
 
 def _label(path: Path, row: Row, column: str) -> str:
     value = _cell(path, row, column)
-    label = str(value) if isinstance(value, str | int | float) else ""
+    is_label = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    label = str(value) if is_label else ""
     if not label.strip() or label.lower() == "nan":
         raise _bad_cell(path, row, column, "a label (text or a number)", "write one, or remove the row")
+    if len(label) > LONGEST_LABEL:
+        expected = f"a label of at most {LONGEST_LABEL:,} characters"
+        raise _bad_cell(path, row, column, expected, "say which column holds the labels, or shorten it")
+    if "\0" in label or not _is_unicode(label):
+        raise _bad_cell(path, row, column, "valid Unicode", "remove the half of a surrogate pair, or the NUL")
     return label
 
 
@@ -111,5 +125,5 @@ def _parsed(cell: str) -> object:
 def _bad_cell(path: Path, row: Row, column: str, expected: str, remedy: str) -> InvalidData:
     found = shortened(row.cells[column])
     return InvalidData(
-        f"{path}, {row.location}, column {column!r}: expected {expected}, found {found}; {remedy}."
+        f"{path}, {row.location}, column {shortened(column)}: expected {expected}, found {found}; {remedy}."
     )

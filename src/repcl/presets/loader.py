@@ -1,15 +1,17 @@
 """Presets: named settings per method, input kind and benchmark, shipped with the package or a user's file."""
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from repcl.analysis.estimator_settings import EstimatorSettings, make_estimator
 from repcl.data import InputKind
-from repcl.errors import InvalidSetting, UnknownName
+from repcl.data.rows import require_file
+from repcl.errors import InvalidSetting, UnknownName, listed, shortened
 from repcl.methods import METHODS
 from repcl.methods.build import method_class
 from repcl.model import DEFAULT_ENCODER
@@ -20,6 +22,12 @@ else:
     import tomli as tomllib
 
 PRESETS = ("cpu", "paper", "smoke")
+# Shipped presets have less than ten thousand bytes.
+LARGEST_FILE = 100_000
+LONGEST_OVERRIDE = 1000
+# Python's TOML reader takes quadratic time for a key of many parts.
+MOST_DOTS_IN_A_LINE = 200
+LONGEST_CHAIN = 10
 TOP_LEVEL = {
     "analysis",
     "encoder",
@@ -69,18 +77,15 @@ class Preset:
 
 def load_preset(name: str) -> Preset:
     """A shipped preset by its name, or a preset file by its path."""
-    if name in PRESETS:
-        text = resources.files("repcl.presets").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    elif Path(name).is_file():
-        text = Path(name).read_text(encoding="utf-8")
-    else:
-        raise UnknownName("preset", name, [*PRESETS, "or the path of a TOML file"])
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidSetting(f"Preset {name!r} is not valid TOML: {error}.") from error
+    return _load(name, ())
+
+
+def _load(name: str, extended_by: tuple[str, ...]) -> Preset:
+    tables = _parsed(name, _text(name))
+    _check_tables(tables)
     _check_names(tables)
-    base = load_preset(tables["extends"]) if "extends" in tables else Preset(name)
+    chain = (*extended_by, name)
+    base = _base(tables["extends"], chain) if "extends" in tables else Preset(name)
     preset = Preset(
         name=name,
         encoder=tables.get("encoder", base.encoder),
@@ -92,6 +97,53 @@ def load_preset(name: str) -> Preset:
     return preset
 
 
+def _base(name: str, chain: tuple[str, ...]) -> Preset:
+    """The preset that another one extends; a chain that never ends is shown."""
+    if _place(name) in map(_place, chain) or len(chain) >= LONGEST_CHAIN:
+        what = "itself" if len(chain) == 1 else "each other in a circle, or too many of them"
+        raise InvalidSetting(
+            f"Presets extend {what} ({listed(map(shortened, (*chain, name)))}): remove one `extends`."
+        )
+    return _load(name, chain)
+
+
+def _place(name: str) -> object:
+    return name if name in PRESETS else Path(name).resolve()
+
+
+def _text(name: str) -> str:
+    if name in PRESETS:
+        return resources.files("repcl.presets").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    path = Path(name)
+    # what looks like no file is a mistyped name
+    if path.suffix != ".toml" and len(path.parts) < 2 and not os.path.isfile(path):
+        raise UnknownName("preset", name, [*PRESETS, "or the path of a TOML file"])
+    size = require_file(path)
+    if size > LARGEST_FILE:
+        raise InvalidSetting(
+            f"Preset {shortened(name)} has {size:,} bytes where at most {LARGEST_FILE:,} are read: "
+            "give a TOML file with settings."
+        )
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidSetting(
+            f"Preset {shortened(name)} is not UTF-8 (byte 0x{error.object[error.start]:02x} at "
+            f"{error.start}): save the file as UTF-8."
+        ) from error
+
+
+def _parsed(name: str, text: str) -> dict[str, Any]:
+    if any(line.count(".") > MOST_DOTS_IN_A_LINE for line in text.splitlines()):
+        raise InvalidSetting(
+            f"Preset {shortened(name)} has a line with over {MOST_DOTS_IN_A_LINE} dots: shorten it."
+        )
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, lists of great depth
+        raise InvalidSetting(f"Preset {shortened(name)} is not valid TOML: {error}.") from error
+
+
 def parse_overrides(pairs: Iterable[str], methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """`KEY=VALUE` for every method that has the key, `METHOD.KEY=VALUE` for one; by method."""
     chosen = list(methods)
@@ -99,7 +151,7 @@ def parse_overrides(pairs: Iterable[str], methods: Iterable[str]) -> dict[str, d
     for pair in pairs:
         path, equals, text = pair.partition("=")
         if not equals:
-            raise InvalidSetting(f"Expected --set KEY=VALUE, found {pair!r}.")
+            raise InvalidSetting(f"Expected --set KEY=VALUE, found {shortened(pair)}.")
         method, _, key = path.rpartition(".")
         if method and method not in overrides:
             raise UnknownName("chosen method", method, chosen)
@@ -117,37 +169,72 @@ def _fields(method: str) -> Iterable[str]:
 
 def _value(text: str) -> Any:
     """TOML's idea of the value; anything else is a plain word."""
+    if len(text) > LONGEST_OVERRIDE:
+        raise InvalidSetting(
+            f"Expected --set KEY=VALUE with at most {LONGEST_OVERRIDE} characters, found {shortened(text)}."
+        )
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        found = tomllib.loads(f"value = {text}")
+    except RecursionError as error:
+        raise InvalidSetting(
+            f"Expected a plain value, found {shortened(text)}: it is nested too deep."
+        ) from error
+    except ValueError:
         return text
+    return found["value"] if len(found) == 1 else text  # more than one line would be more than one setting
+
+
+def _check_tables(tables: Mapping[str, Any]) -> None:
+    """Refuse what is of another type than the rest of this file takes it for."""
+    for key in ("encoder", "extends"):
+        if not isinstance(tables.get(key, ""), str):
+            raise _wrong_type(key, "a text", tables[key])
+    for key in ("max_train_per_class", "max_test_per_class"):
+        limit = tables.get(key, 1)
+        if type(limit) is not int or limit < 1:
+            raise _wrong_type(key, "a whole number from 1", limit)
+    for key in ("analysis", "all", "methods", "kinds", "benchmarks"):
+        _require_table(f"[{key}]", tables.get(key, {}))
+    for key in ("methods", "kinds", "benchmarks"):
+        for name, inner in tables.get(key, {}).items():
+            _require_table(f"[{key}.{name}]", inner)
+    for group in _groups(tables):
+        for method, settings in group.items():
+            _require_table(f"{method} of an input kind or benchmark", settings)
+
+
+def _groups(tables: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The tables of each input kind and each benchmark."""
+    return [*tables.get("kinds", {}).values(), *tables.get("benchmarks", {}).values()]
+
+
+def _require_table(name: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise _wrong_type(name, "a table of settings", value)
+
+
+def _wrong_type(name: str, expected: str, found: Any) -> InvalidSetting:
+    return InvalidSetting(
+        f"Expected {shortened(name)[1:-1]} to be {expected}, found {shortened(found)}: correct the preset."
+    )
 
 
 def _check_names(tables: Mapping[str, Any]) -> None:
-    for name in tables:
-        if name not in TOP_LEVEL:
-            raise UnknownName("preset entry", name, sorted(TOP_LEVEL))
-    _check_analysis(tables.get("analysis", {}))
-    groups = [tables, *tables.get("kinds", {}).values(), *tables.get("benchmarks", {}).values()]
-    anywhere = {field for method in METHODS for field in _fields(method)}
-    for key in (key for group in groups for key in group.get("all", {})):
-        if key not in anywhere:
-            raise UnknownName("setting", key, sorted(anywhere))
-    for group in (tables.get("methods", {}), *groups[1:]):
+    _require_known("preset entry", tables, sorted(TOP_LEVEL))
+    _require_known("input kind", tables.get("kinds", {}), get_args(InputKind))
+    _require_known(
+        "setting of the analysis", tables.get("analysis", {}), EstimatorSettings.__dataclass_fields__
+    )
+    anywhere = sorted({field for method in METHODS for field in _fields(method)})
+    for group in (tables, *_groups(tables)):
+        _require_known("setting", group.get("all", {}), anywhere)
+    for group in (tables.get("methods", {}), *_groups(tables)):
         for method, settings in group.items():
             if method != "all":
-                _check_settings(method, settings)
+                _require_known("setting", settings, _fields(method))
 
 
-def _check_settings(method: str, settings: Mapping[str, Any]) -> None:
-    for key in settings:
-        if key not in _fields(method):
-            raise UnknownName("setting", key, _fields(method))
-
-
-def _check_analysis(settings: Any) -> None:
-    if not isinstance(settings, Mapping):
-        raise InvalidSetting(f"Expected [analysis] to be a table of settings, found {settings!r}.")
-    for key in settings:
-        if key not in EstimatorSettings.__dataclass_fields__:
-            raise UnknownName("setting of the analysis", key, EstimatorSettings.__dataclass_fields__)
+def _require_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UnknownName(what, name, known)

@@ -1,0 +1,139 @@
+"""Runs the command line: whatever happens ends in one sentence and an exit code, not in a traceback."""
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from rich.text import Text
+
+from repcl.cli.console import sentence_console
+from repcl.errors import RepclError, printable
+
+USER_ERROR = 2
+UNFORESEEN = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 1
+LONGEST_REASON = 300
+
+REPORT_TO = "https://github.com/repcl/repcl/issues"
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def run_guarded(app: Callable[[Sequence[str]], object], arguments: Sequence[str] | None = None) -> None:
+    """Run an app with what was typed; errors become a sentence, `--debug` or REPCL_DEBUG=1 adds their trace.
+
+    Exit codes: 2 for what the user can fix, 130 after Ctrl-C, 1 if the reader of a pipe has gone,
+    70 for a defect of this program.
+    """
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    words, is_debugging = _without_debug(typed)
+    _accept_all_characters()
+    try:
+        try:
+            app(words)
+        except SystemExit as end:
+            if _was_interrupted(end):
+                raise KeyboardInterrupt from end
+            _flush()
+            raise
+        _flush()
+    except SystemExit:
+        raise
+    except BaseException as error:  # all of them: a panic of a library in Rust is no Exception
+        if is_debugging:
+            traceback.print_exc()
+        _end(*_sentence(error))
+
+
+def _without_debug(typed: list[str]) -> tuple[list[str], bool]:
+    """What was typed without `--debug`, which may stand anywhere before `--`."""
+    end = typed.index("--") if "--" in typed else len(typed)
+    words = [word for index, word in enumerate(typed) if word != "--debug" or index > end]
+    return words, len(words) < len(typed) or os.environ.get("REPCL_DEBUG", "0") not in ("", "0")
+
+
+def _accept_all_characters() -> None:
+    """Write what an output's encoding lacks with backslashes; failing there would lose all the work."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # a stream may be replaced, closed or None
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _flush() -> None:
+    """Let a full disk or a closed pipe be noticed here, not when Python ends."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        sys.stdout.flush()
+
+
+def _was_interrupted(end: SystemExit) -> bool:
+    """Whether Ctrl-C is behind an end that the command line's library has made of it."""
+    error: BaseException | None = end if end.code else None
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _sentence(error: BaseException) -> tuple[str | None, int]:
+    """What to say about an error, and the exit code."""
+    if isinstance(error, RepclError):
+        return str(error), USER_ERROR
+    if isinstance(error, KeyboardInterrupt):
+        return "Stopped. What was finished before is kept.", INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return None, BROKEN_PIPE
+    if isinstance(error, OSError):
+        return _about_files(error), USER_ERROR
+    if _is_out_of_memory(error):
+        return (
+            "There is not enough memory for this: give fewer or shorter texts, a smaller encoder, or "
+            "fewer runs at a time.",
+            USER_ERROR,
+        )
+    return (
+        f"Something happened that repcl did not foresee ({type(error).__name__}: {_beginning(error)}): "
+        f"please report it at {REPORT_TO} with what you typed and what the same command says with --debug.",
+        UNFORESEEN,
+    )
+
+
+def _about_files(error: OSError) -> str:
+    where = str(error.filename) if error.filename is not None else "A file"
+    if error.errno in DISK_IS_FULL:
+        return f"{where} could not be written, for the disk is full: make room, then run the command again."
+    reason = error.strerror or _beginning(error) or type(error).__name__
+    return f"{where} could not be read or written ({reason}): check the path, permissions and the disk."
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, as Python, numpy, pyarrow or torch say it."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
+
+
+def _beginning(error: BaseException) -> str:
+    text = str(error)
+    return printable(text[:LONGEST_REASON]) + "…" * (len(text) > LONGEST_REASON)
+
+
+def _end(sentence: str | None, code: int) -> None:
+    """Say a sentence and end; where nothing can be said any more, end all the same."""
+    with suppress(OSError, ValueError):
+        if sentence is not None:
+            label = "" if code == INTERRUPTED else "Error: "
+            sentence_console(stderr=True).print(Text.assemble((label, "bold red"), printable(sentence)))
+    _drop_outputs_that_fail()
+    sys.exit(code)
+
+
+def _drop_outputs_that_fail() -> None:
+    """Point outputs that cannot be written elsewhere, or Python would complain about them at its very end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            with suppress(OSError, ValueError, AttributeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

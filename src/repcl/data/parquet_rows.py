@@ -1,0 +1,145 @@
+"""Streams the rows of a Parquet file in batches that stay small, whatever the file unpacks to."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from pyarrow import parquet, types
+
+from repcl.data.parquet_pages import Page, pages
+from repcl.data.rows import LONGEST_CELL, Row, check_columns
+from repcl.errors import InvalidData, shortened
+
+MOST_ROWS_IN_A_BATCH = 1024
+LARGEST_BATCH = 64 << 20
+LARGEST_PAGE = 256 << 20
+# Texts that differ take bytes: what unpacks to more than these sizes has to be in proportion to the file.
+UNPACKED_IN_ANY_CASE = 256 << 20
+MOST_TIMES_UNPACKED = 200
+ROWS_IN_ANY_CASE = 1_000_000
+VALUES_OF_A_SPAN = 2
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much a file of some size may hold."""
+
+    path: Path
+    size: int
+
+    @property
+    def rows(self) -> int:
+        """At most one a byte, or a million."""
+        return max(ROWS_IN_ANY_CASE, self.size)
+
+    @property
+    def unpacked(self) -> int:
+        """Bytes of all texts and pages."""
+        return max(UNPACKED_IN_ANY_CASE, MOST_TIMES_UNPACKED * self.size)
+
+    def refusal(self, what: str) -> InvalidData:
+        """The sentence about a file that exceeds it."""
+        return InvalidData(
+            f"{self.path} has {self.size:,} bytes but unpacks to {what}, as no texts of a data set do: "
+            "write the file again, or convert it to CSV where you trust it."
+        )
+
+
+def parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
+    """The rows of a Parquet file; columns that are not wanted are there without their values."""
+    allowance = Allowance(path, path.stat().st_size)
+    try:
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
+            names = file.schema_arrow.names
+            check_columns(path, names)
+            chosen = [name for name in dict.fromkeys(wanted) if name in names]
+            _check_types(path, file.schema_arrow, chosen)
+            batch = _rows_in_a_batch(file, chosen, allowance)
+            yield from _rows(file, chosen, batch, allowance)
+    except MemoryError as error:
+        raise allowance.refusal("more than there is memory for") from error
+    # pyarrow lets errors of Python through: names that are not UTF-8, sizes out of range
+    except (pyarrow.ArrowException, ValueError, OverflowError, LookupError, TypeError, OSError) as error:
+        raise InvalidData(f"{path} cannot be read as Parquet ({error}): write the file again.") from error
+
+
+def _check_types(path: Path, schema: Any, chosen: Sequence[str]) -> None:
+    """Refuse all but texts, numbers and lists of them: others may be deep or out of Python's range."""
+    for name in chosen:
+        kind = schema.field(name).type
+        inner = kind.value_type if _is_list(kind) or types.is_dictionary(kind) else kind
+        if not (_is_text(inner) or types.is_integer(inner) or types.is_floating(inner) or _is_flag(inner)):
+            raise InvalidData(
+                f"{path}, column {name!r}: expected text or numbers, found values of the type "
+                f"{shortened(str(kind))}; convert the column to text."
+            )
+
+
+def _is_list(kind: Any) -> bool:
+    is_pair = types.is_fixed_size_list(kind) and kind.list_size == VALUES_OF_A_SPAN
+    return bool(types.is_list(kind) or types.is_large_list(kind) or is_pair)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _is_flag(kind: Any) -> bool:
+    return bool(types.is_boolean(kind) or types.is_null(kind))
+
+
+def _rows_in_a_batch(file: Any, chosen: Sequence[str], allowance: Allowance) -> int:
+    """So many rows that even the longest value that can be repeated in each of them fits into memory."""
+    rows = file.metadata.num_rows
+    if not 0 <= rows <= allowance.rows:
+        raise allowance.refusal(f"{rows:,} rows")
+    unpacked, values, longest = 0, 0, 1
+    for page in _pages(file, allowance.path, chosen):
+        unpacked, values = unpacked + page.size, values + page.values
+        if page.size > LARGEST_PAGE or unpacked > allowance.unpacked:
+            raise allowance.refusal(f"over {max(page.size, unpacked):,} bytes")
+        if values > max(1, len(chosen)) * (1 + VALUES_OF_A_SPAN) * allowance.rows:
+            raise allowance.refusal(f"over {values:,} values")
+        if page.repeats:
+            longest = max(longest, page.size)
+    return max(1, min(MOST_ROWS_IN_A_BATCH, LARGEST_BATCH // longest))
+
+
+def _pages(file: Any, path: Path, chosen: Sequence[str]) -> Iterator[Page]:
+    """Every page of the chosen columns."""
+    with path.open("rb") as bytes_:
+        for group in range(file.metadata.num_row_groups):
+            for number in range(file.metadata.num_columns):
+                column = file.metadata.row_group(group).column(number)
+                if not f"{column.path_in_schema}.".startswith(tuple(f"{name}." for name in chosen)):
+                    continue
+                starts = [column.data_page_offset, column.dictionary_page_offset or column.data_page_offset]
+                yield from pages(bytes_, min(starts), column.total_compressed_size)
+
+
+def _rows(file: Any, chosen: Sequence[str], batch_size: int, allowance: Allowance) -> Iterator[Row]:
+    unread = dict.fromkeys(file.schema_arrow.names)
+    if not chosen:
+        yield from (Row(1, None, unread) for _ in range(min(1, file.metadata.num_rows)))
+        return
+    number = held = 0
+    for batch in file.iter_batches(batch_size=batch_size, columns=chosen, use_threads=False):
+        for cells in batch.to_pylist():
+            number += 1
+            held += sum(sys.getsizeof(cell) for cell in cells.values() if isinstance(cell, str))
+            if held > allowance.unpacked:
+                raise allowance.refusal(f"over {held:,} bytes of text")
+            _check_lengths(allowance.path, cells, number)
+            yield Row(number, None, unread | cells)
+
+
+def _check_lengths(path: Path, cells: dict[str, Any], number: int) -> None:
+    for name, cell in cells.items():
+        if isinstance(cell, str) and len(cell) > LONGEST_CELL:
+            raise InvalidData(
+                f"{path}, row {number}, column {name!r} has {len(cell):,} characters where at most "
+                f"{LONGEST_CELL:,} are read: shorten it, or remove the row."
+            )

@@ -1,0 +1,148 @@
+"""Files that hypothesis makes: of the right form with odd contents, and good ones with bytes changed."""
+
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+from repcl.presets.loader import TOP_LEVEL
+from tests.fuzz import seeds
+
+NAMES = ["text", "label", "head", "tail", "trigger", "", "id", "\x1b[31m", "größe"]
+SIGNS = st.characters(codec=None)
+ODD = [
+    "",
+    " ",
+    "nan",
+    "[0, 1]",
+    "[1]",
+    '"',
+    ",",
+    "\n",
+    "\r",
+    "\0",
+    "\ud800",
+    "\x1b[2J",
+    "\u202e",
+    "9" * 500,
+    "[" * 500,
+]
+TEXTS = st.one_of(st.sampled_from(ODD), st.text(SIGNS, max_size=20))
+
+
+@st.composite
+def changed(draw: st.DrawFn, files: list[bytes]) -> bytes:
+    """A file with some bytes replaced, put in, taken out, doubled or cut off."""
+    data = bytearray(draw(st.sampled_from(files)))
+    for _ in range(draw(st.integers(0, 5))):
+        start = draw(st.integers(0, len(data)))
+        end = min(len(data), start + draw(st.integers(0, 20)))
+        kind = draw(st.sampled_from(["replace", "insert", "delete", "double", "cut"]))
+        if kind == "replace":
+            data[start:end] = draw(st.binary(min_size=end - start, max_size=end - start))
+        elif kind == "insert":
+            data[start:start] = draw(st.binary(max_size=20))
+        elif kind == "delete":
+            del data[start:end]
+        elif kind == "double":
+            data[start:start] = data[start:end] * draw(st.integers(1, 50))
+        elif start:
+            del data[start:]
+    return bytes(data)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _csv_file(rows: list[list[str]]) -> bytes:
+    return _bytes("\n".join(",".join(row) for row in rows))
+
+
+CSV = st.one_of(
+    changed(seeds.CSV),
+    st.builds(
+        lambda names, rows: _csv_file([names, *rows]),
+        st.lists(st.sampled_from(NAMES), max_size=5),
+        st.lists(st.lists(TEXTS, max_size=5), max_size=4),
+    ),
+    st.binary(max_size=100),
+)
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+OBJECTS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=5)
+
+JSONL = st.one_of(
+    changed(seeds.JSONL),
+    st.builds(
+        lambda objects, ascii_: _bytes("\n".join(json.dumps(one, ensure_ascii=ascii_) for one in objects)),
+        st.lists(OBJECTS | VALUES, max_size=4),
+        st.booleans(),
+    ),
+    st.binary(max_size=100),
+)
+
+_GOOD_TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+_CELLS = {
+    pa.string(): _GOOD_TEXTS | st.none(),
+    pa.large_string(): _GOOD_TEXTS,
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.float64(): st.floats(),
+    pa.bool_(): st.booleans(),
+    pa.binary(): st.binary(max_size=9),
+    pa.timestamp("us"): st.integers(-(2**63), 2**63 - 1),
+    pa.list_(pa.int64()): st.lists(st.integers(-9, 99), max_size=4) | st.none(),
+    pa.list_(pa.int64(), 2): st.lists(st.integers(-9, 99), min_size=2, max_size=2),
+    pa.struct({"a": pa.int64()}): st.just({"a": 1}),
+}
+
+
+@st.composite
+def _parquet_file(draw: st.DrawFn) -> bytes:
+    names = draw(st.lists(st.sampled_from(NAMES[:7]), min_size=1, max_size=4))
+    rows = draw(st.integers(0, 5))
+    kinds = [draw(st.sampled_from(list(_CELLS))) for _ in names]
+    cells = [draw(st.lists(_CELLS[kind], min_size=rows, max_size=rows)) for kind in kinds]
+    arrays = [pa.array(column, kind) for column, kind in zip(cells, kinds, strict=True)]
+    file = io.BytesIO()
+    pq.write_table(
+        pa.Table.from_arrays(arrays, names=names),
+        file,
+        use_dictionary=draw(st.booleans()),
+        compression=draw(st.sampled_from(["none", "snappy", "zstd"])),
+        data_page_version=draw(st.sampled_from(["1.0", "2.0"])),
+    )
+    return file.getvalue()
+
+
+PARQUET = st.one_of(changed(seeds.PARQUET), _parquet_file())
+
+_KEYS = st.sampled_from(
+    [
+        *sorted(TOP_LEVEL),
+        "methods.repcl",
+        "kinds.sentence",
+        "kinds.event.all",
+        "benchmarks.x.fea",
+        "analysis.steps",
+    ]
+)
+_PLAIN = ["1", "-1", "0.5", "inf", "nan", "true", "9" * 400, "1979-05-27T07:32:00Z", "[]", "[1, [2]]"]
+_WORDS = ['""', '"cpu"', '"paper"', '"\\u001b"']
+_TABLES = ["{}", "{all = 1}", "{all = {batch_size = 1}}", "{repcl = {momentum = []}}"]
+_TOML = st.sampled_from([*_PLAIN, *_WORDS, *_TABLES])
+
+PRESETS = st.one_of(
+    changed(seeds.PRESETS),
+    st.dictionaries(_KEYS, _TOML, max_size=4).map(
+        lambda entries: _bytes("\n".join(f"{key} = {value}" for key, value in entries.items()))
+    ),
+    st.binary(max_size=100),
+)
