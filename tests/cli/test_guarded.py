@@ -198,3 +198,23 @@ def wait():
     sys.stdin.read()
 run_guarded(app, [])
 """
+
+PRINTING = """
+import typer
+from repcl.cli.guarded import run_guarded
+app = typer.Typer()
+@app.command()
+def say():
+    print("a word")
+run_guarded(app, [])
+"""
+
+
+def test_what_is_still_to_be_written_at_the_end_may_fail_too():
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", PRINTING], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("Error: A file could not be written, for the disk is full")
+    assert len(ended.stderr.splitlines()) == 1

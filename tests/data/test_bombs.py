@@ -169,3 +169,13 @@ def test_an_error_from_a_long_cell_is_short(tmp_path):
     with pytest.raises(InvalidData) as caught:
         read_examples(path)
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_row_without_an_end_is_named_by_its_line(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("text,label\n" * (name == "a.csv") + '"word\n",' * 3_000_000 * (name == "a.csv"))
+    if name == "a.jsonl":
+        sparse(path, b"{", LONGEST_ROW + 10)
+    with pytest.raises(InvalidData, match="a row has over 20,000,000 characters"):
+        read_examples(path)
