@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo test test-slow mutants check format lock clean
+.PHONY: help demo test test-slow fuzz mutants check format results lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,6 +27,9 @@ test: $(VENV)/.ready  ## Run the default test suite
 test-slow: $(VENV)/.ready  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
+fuzz: $(VENV)/.ready  ## Feed a hundred thousand generated files to every reader
+	$(BIN)/python -m pytest -m slow tests/fuzz
+
 mutants: $(VENV)/.ready  ## Put small faults into the code and see whether the tests notice; resumes
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python benchmarks/mutants.py
 
@@ -39,7 +42,6 @@ format: $(VENV)/.ready  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-.PHONY: results
 results: $(VENV)/.ready  ## Write docs/results.md from its template and the stored results
 	$(BIN)/python docs/make_results.py
 

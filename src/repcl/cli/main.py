@@ -30,6 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog="--debug with any command shows the trace of an error.",
 )
 app.command()(bench)
 app.command()(report)

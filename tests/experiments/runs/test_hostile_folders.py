@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from repcl.errors import InvalidSetting, ResultMismatch
+from repcl.errors import InvalidData, ResultMismatch
 from repcl.experiments import read_result
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
@@ -42,7 +42,7 @@ def fingerprint(folder: RunFolder) -> str:
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", "/a", "a\\b", "a\0b"])
 def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     for benchmark, row in ((name, "fea"), ("demo", name)):
-        with pytest.raises(InvalidSetting, match="Expected a name that can be a folder's"):
+        with pytest.raises(InvalidData, match="cannot name a folder of results"):
             RunStore(tmp_path).folder(benchmark, row, 0)
 
 

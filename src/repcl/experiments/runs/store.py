@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter
 
-from repcl.errors import InvalidSetting, MissingData, RepclError, ResultMismatch
+from repcl.data.names import inside
+from repcl.errors import MissingData, RepclError, ResultMismatch
 from repcl.evaluation import TestedExample, read_predictions, score_predictions, write_predictions
 from repcl.experiments.runs.result import Result, read_result
 from repcl.files import PART, parse_json, part_of, write_whole
@@ -75,12 +76,7 @@ class RunStore:
 
     def folder(self, benchmark: str, row: str, round: int) -> "RunFolder":
         """The folder of one run, made or not; names that would lead elsewhere are refused."""
-        for name in (benchmark, row):
-            if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
-                raise InvalidSetting(
-                    f"Expected a name that can be a folder's, found {name!r}: rename the data file."
-                )
-        return RunFolder(self.path / benchmark / row / f"round-{round}")
+        return RunFolder(inside(self.path, benchmark, row, f"round-{round}"))
 
     def runs(self) -> list["StoredRun"]:
         """The finished runs, by benchmark, method and round."""
