@@ -189,7 +189,8 @@ def test_control_c_ends_with_130_and_a_sentence():
 
 
 WAITING = """
-import sys, typer
+import signal, sys, typer
+signal.signal(signal.SIGINT, signal.default_int_handler)  # programs in the background are started without it
 from repcl.cli.guarded import run_guarded
 app = typer.Typer()
 @app.command()
