@@ -24,6 +24,7 @@ LAYERS = [
     {"data"},
     {"files"},
     {"errors"},
+    {"lazy"},
 ]
 HEIGHT = {name: len(LAYERS) - place for place, names in enumerate(LAYERS) for name in names}
 FREE = {"__init__", "__main__"}

@@ -1,7 +1,8 @@
 """What a user holds: a classifier that keeps learning, and the folder it lives in."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from repcl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from repcl.classifier.estimator import ContinualClassifier
@@ -12,17 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ContinualClassifier", "ForgettingWarning", "InvalidInput", "ModelFolder", "Update"]
 
-_MODULES = {
-    "ContinualClassifier": "estimator",
-    "ForgettingWarning": "guard",
-    "InvalidInput": "inputs",
-    "ModelFolder": "store.folder",
-    "Update": "store.records",
-}
-
-
-def __getattr__(name: str) -> Any:
-    # a model folder can be looked into without torch and scikit-learn, which take seconds to import
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "estimator": ["ContinualClassifier"],
+        "guard": ["ForgettingWarning"],
+        "inputs": ["InvalidInput"],
+        "store.folder": ["ModelFolder"],
+        "store.records": ["Update"],
+    },
+)

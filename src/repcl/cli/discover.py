@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from repcl.cli.console import make_console, print_json, sentence_console
-from repcl.cli.learn import Device, Json, Model, TextColumn
+from repcl.cli.options import Device, Json, Model, TextColumn
 from repcl.cli.outputs import Force, require_writable, write_named
 from repcl.cli.predict import text_examples
 from repcl.cli.stages import notes_to

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from repcl.cli.console import make_console, print_json, sentence_console
-from repcl.cli.learn import Json, Model, Wait
+from repcl.cli.options import Json, Model, Wait
 from repcl.cli.tables import counted, print_table
 
 if TYPE_CHECKING:

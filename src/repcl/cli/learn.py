@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.options import Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted, print_table
 from repcl.errors import InvalidSetting, listed, shortened
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 REFUSED = 3
 NAMES_SHOWN = 8
 CHANGEABLE = ("holdout_per_class", "tolerance")
-
-Model = Annotated[Path, typer.Argument(help="The model folder.")]
-Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait while another process changes the model.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
-TextColumn = Annotated[str, typer.Option(help="Column with the texts.")]
-LabelColumn = Annotated[str, typer.Option(help="Column with the labels.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; the best one present if not given.")]
 
 
 def learn(

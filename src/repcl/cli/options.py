@@ -33,3 +33,11 @@ RoundsOption = Annotated[list[int] | None, typer.Option(min=0, help="A chosen ro
 ReportToOption = Annotated[
     list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
 ]
+
+# Of the commands on a model folder.
+Model = Annotated[Path, typer.Argument(help="The model folder.")]
+Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait while another process changes the model.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+TextColumn = Annotated[str, typer.Option(help="Column with the texts.")]
+LabelColumn = Annotated[str, typer.Option(help="Column with the labels.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; the best one present if not given.")]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from repcl.cli.console import make_console, print_json, sentence_console
-from repcl.cli.learn import Device, Json, LabelColumn, Model, TextColumn
+from repcl.cli.options import Device, Json, LabelColumn, Model, TextColumn
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import print_table
 from repcl.errors import InvalidData, listed, printable

@@ -1,10 +1,10 @@
 """Examples, tasks, streams and batches; only batches need torch, which is loaded when they are used."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream
 from repcl.data.order import class_order, equal_parts, round_seed
+from repcl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from repcl.data.batches import Batch, Batches, TokenizedExample
@@ -24,8 +24,9 @@ __all__ = [
     "round_seed",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in ("Batch", "Batches", "TokenizedExample"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("repcl.data.batches"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "batches": ["Batch", "Batches", "TokenizedExample"],
+    },
+)

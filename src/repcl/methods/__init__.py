@@ -3,9 +3,9 @@
 Importing the package loads no method and no torch: names other than the table's are looked up when used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from repcl.lazy import lazy_names
 from repcl.methods.table import METHODS, TABLE, MethodEntry, method_entry, relative_cost
 
 if TYPE_CHECKING:
@@ -29,18 +29,12 @@ __all__ = [
     "save_method",
 ]
 
-_MODULES = {
-    "Method": "base",
-    "MethodSettings": "settings",
-    "build_method": "build",
-    "load_method": "state",
-    "make_settings": "settings",
-    "method_class": "build",
-    "save_method": "state",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "base": ["Method"],
+        "build": ["build_method", "method_class"],
+        "settings": ["MethodSettings", "make_settings"],
+        "state": ["load_method", "save_method"],
+    },
+)

@@ -1,8 +1,8 @@
 """Encoders, readouts and heads; all but the list of bundled encoders is loaded when it is used."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from repcl.lazy import lazy_names
 from repcl.model.bundled import DEFAULT_ENCODER, ENCODERS
 
 if TYPE_CHECKING:
@@ -39,30 +39,16 @@ __all__ = [
     "total_row",
 ]
 
-_MODULES = {
-    "ALONE": "processes",
-    "FROZEN_READOUTS": "layered",
-    "READOUTS": "readouts",
-    "ClassifierHead": "heads",
-    "Embedder": "embedding",
-    "Encoder": "encoder",
-    "GrowingLinear": "heads",
-    "Merge": "class_rows",
-    "Processes": "processes",
-    "Readout": "readouts",
-    "RowOwner": "class_rows",
-    "best_device": "encoders",
-    "check_encoder": "encoders",
-    "chosen_device": "encoders",
-    "fingerprint": "embedding",
-    "load_encoder": "encoders",
-    "lowest_row": "class_rows",
-    "mean_row": "class_rows",
-    "total_row": "class_rows",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "class_rows": ["Merge", "RowOwner", "lowest_row", "mean_row", "total_row"],
+        "embedding": ["Embedder", "fingerprint"],
+        "encoder": ["Encoder"],
+        "encoders": ["best_device", "check_encoder", "chosen_device", "load_encoder"],
+        "heads": ["ClassifierHead", "GrowingLinear"],
+        "layered": ["FROZEN_READOUTS"],
+        "processes": ["ALONE", "Processes"],
+        "readouts": ["READOUTS", "Readout"],
+    },
+)
