@@ -82,6 +82,7 @@ class RayPool:
             if ended:
                 ray.get(self.mailbox.post.remote(b""))  # what they told before their end is news by now
             for message in ray.get(news):
+                # from our own workers; Ray's messages are pickles anyway, and so the mailbox needs no torch
                 for index, event in pickle.loads(message):
                     self.listener(index, event)
             news = self.mailbox.collect.remote()
