@@ -6,13 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from repcl.errors import InvalidData, ResultMismatch
-from repcl.experiments import read_result
+from repcl.experiments import RunObserver, read_result
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
 from repcl.experiments.runs.store import LOCK, RunFolder, RunStore
 from tests.experiments.made_up import write_grid
+from tests.experiments.runs.test_run import run
 
 DEEP = "[" * 100_000
 NOT_OURS = [
@@ -170,3 +172,16 @@ def test_a_report_is_not_written_over_or_through_what_is_not_its_own(
         write_report(out, load_runs(out))
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.html") if path.is_file()} == before
     assert list((tmp_path / "elsewhere").glob("*") if (tmp_path / "elsewhere").exists() else []) == []
+
+
+def test_a_run_holds_its_lock_while_it_learns(tmp_path: Path) -> None:
+    held = []
+
+    class Look(RunObserver):
+        def task_begins(self, number: int, tasks: int) -> None:
+            with pytest.raises(Timeout):
+                FileLock(tmp_path / "toy/fea/round-1" / LOCK).acquire(timeout=0)
+            held.append(number)
+
+    run("fea", tmp_path, observer=Look())
+    assert held == [0, 1, 2]
