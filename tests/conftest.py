@@ -16,6 +16,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from repcl.data import Example, InputKind, Span, Task
+from repcl.methods import METHODS
 from repcl.model import READOUTS, Encoder, Readout
 from repcl.model import encoder as encoder_module
 
@@ -58,12 +59,18 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
+def readout_of(name: str, kind: InputKind) -> Readout:
+    """How a method with its default settings reads the encoder."""
+    chosen = METHODS[name]
+    return chosen.readout(chosen.Settings(), kind)
+
+
 def tiny_encoder(
     kind: InputKind = "sentence",
     *,
     dropout: float = 0.1,
     positions: int = 66,
-    readout: type[Readout] | None = None,
+    readout: Readout | None = None,
 ) -> Encoder:
     """A 2-layer, 32-wide random BERT; the same weights each time, whatever the global generator says."""
     tokenizer = tiny_tokenizer()
@@ -80,7 +87,7 @@ def tiny_encoder(
             attention_probs_dropout_prob=dropout,
         )
         encoder = Encoder(
-            BertModel(config), tokenizer, (readout or READOUTS[kind])(), name="tiny", reload=lambda: start
+            BertModel(config), tokenizer, readout or READOUTS[kind](), name="tiny", reload=lambda: start
         )
         start = {key: value.clone() for key, value in encoder.state_dict().items()}
     return encoder.eval()

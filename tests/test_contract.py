@@ -15,7 +15,7 @@ from repcl.data import Batch, Example, InputKind, Task, TokenizedExample
 from repcl.methods import METHODS, Method, build_method, load_method, save_method
 from repcl.methods.settings import MemorySettings
 from repcl.model import Encoder
-from tests.conftest import tiny_encoder, toy_task
+from tests.conftest import readout_of, tiny_encoder, toy_task
 
 
 def cases(applies: Callable[[type[Method]], bool] = lambda method: True) -> pytest.MarkDecorator:
@@ -54,7 +54,7 @@ def cheap_settings(name: str) -> dict[str, float]:
 
 
 def encoder_for(name: str, kind: InputKind) -> Encoder:
-    return tiny_encoder(kind, readout=METHODS[name].readouts[kind])
+    return tiny_encoder(kind, readout=readout_of(name, kind))
 
 
 def made(name: str, kind: InputKind, **settings: float) -> Method:

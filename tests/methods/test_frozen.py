@@ -20,7 +20,8 @@ from repcl.methods.frozen.random_features import REPRESENTATION_STEPS, on_grid
 from repcl.methods.frozen.refit import Refit
 from repcl.methods.frozen.sums import ClassSums, Moments
 from repcl.methods.state import grow_to_shapes
-from repcl.model import FROZEN_READOUTS
+from repcl.model import FROZEN_DEPTHS
+from repcl.model.layered import frozen_readout
 from tests.conftest import tiny_encoder, toy_task
 
 SETTINGS: dict[type[FrozenMethod], dict[str, Any]] = {
@@ -35,7 +36,7 @@ TOPICS = ("fruit", "vehicle", "weather", "place", "person", "conflict")
 
 
 def make(chosen: type[FrozenMethod], kind: InputKind = "sentence", **settings: Any) -> Any:
-    encoder = tiny_encoder(kind, readout=FROZEN_READOUTS[kind])
+    encoder = tiny_encoder(kind, readout=frozen_readout(kind, FROZEN_DEPTHS[kind]))
     with seeded(7, 0, encoder.device):
         return chosen(encoder, chosen.Settings(**{**SETTINGS[chosen], **settings}), seed=7).eval()
 
@@ -187,7 +188,7 @@ def test_a_class_cannot_be_forgotten_without_embeddings_or_texts(chosen: type[Fr
 
 
 def test_class_means_need_no_embeddings_to_forget() -> None:
-    method = learned(NCM, toy_task("sentence", "fruit", "vehicle"))
+    method = learned(NCM, toy_task("sentence", "fruit", "vehicle"), keep_embeddings=False)
     assert len(method.ledger.kept.rows) == 0
     method.forget_class("fruit")
     assert method.classes == ["vehicle"]
@@ -309,12 +310,12 @@ def test_nearest_class_mean_scores_by_cosine_to_the_mean() -> None:
     method = make(NCM)
     method.classes = ["x", "y"]
     method.ledger.grow_to(2)
-    rows = torch.zeros(3, 32, dtype=torch.int16)
+    rows = torch.zeros(3, 96, dtype=torch.int16)
     rows[0, :2] = torch.tensor([300, 400])
     rows[1, :2] = torch.tensor([300, -400])
     rows[2, 1] = 500
     method.ledger.book_in(rows, torch.tensor([0, 0, 1]), method.features)
-    asked = torch.zeros(1, 32, dtype=torch.int16)
+    asked = torch.zeros(1, 96, dtype=torch.int16)
     asked[0, :2] = torch.tensor([60, 80])
     # the mean of x points along the first axis, that of y along the second
     torch.testing.assert_close(method._scores(asked), torch.tensor([[0.6, 0.8]]))
@@ -414,5 +415,5 @@ def test_no_examples_have_no_scores(chosen: type[FrozenMethod]) -> None:
 
 
 def test_the_bytes_kept_are_counted_as_saved() -> None:
-    method = learned(NCM, toy_task("sentence", "fruit", "vehicle"))
-    assert method.statistics_bytes() == 2 * 32 * 4 + 2 * 4  # sums and counts
+    method = learned(NCM, toy_task("sentence", "fruit", "vehicle"), keep_embeddings=False)
+    assert method.statistics_bytes() == 2 * 96 * 4 + 2 * 4  # sums and counts

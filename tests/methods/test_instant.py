@@ -16,7 +16,7 @@ from repcl.methods.frozen.random_features import (
     RandomFeatures,
     on_grid,
 )
-from repcl.methods.frozen.ridge import LARGEST_SPECTRUM, RIDGES, choose_ridge, ridge_weights
+from repcl.methods.frozen.ridge import LARGEST_SPECTRUM, RIDGES, choose_ridge, ridge_factor, ridge_weights
 from tests.conftest import tiny_encoder, toy_task
 
 TASK = toy_task("sentence", "fruit", "vehicle", "weather", "place")
@@ -61,7 +61,7 @@ def test_ridge_weights_solve_the_normal_equations() -> None:
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(30, 8, generator=generator, dtype=torch.float64)
     targets = torch.randn(30, 3, generator=generator, dtype=torch.float64)
-    found = ridge_weights(features.T @ features, features.T @ targets, 0.7)
+    found = ridge_weights(ridge_factor(features.T @ features, 0.7), features.T @ targets)
     expected = np.linalg.solve(
         features.numpy().T @ features.numpy() + 0.7 * np.eye(8), features.numpy().T @ targets.numpy()
     )
@@ -70,7 +70,7 @@ def test_ridge_weights_solve_the_normal_equations() -> None:
 
 def test_without_a_ridge_given_cross_validation_decides_and_the_maps_share_it() -> None:
     method = learned()
-    gram, targets = method._problem(method.ledger.moments()[0])
+    gram, targets = method._problem(method.ledger.moments()[0], balanced=False)
     chosen = choose_ridge(gram, targets, len(TASK.train)) / 2
     torch.testing.assert_close(method.scores(TASK.test), learned(ridge=chosen).scores(TASK.test))
 
@@ -90,7 +90,8 @@ def test_the_ridge_chosen_does_not_depend_on_the_order_of_examples(monkeypatch: 
 def test_only_the_upper_triangle_is_read() -> None:
     features = torch.randn(30, 8, generator=torch.Generator().manual_seed(0)).double()
     gram, targets = features.T @ features, features.T @ torch.eye(30, 3).double()
-    assert torch.equal(ridge_weights(gram.triu(), targets, 0.7), ridge_weights(gram, targets, 0.7))
+    upper, whole = ridge_factor(gram.triu(), 0.7), ridge_factor(gram, 0.7)
+    assert torch.equal(ridge_weights(upper, targets), ridge_weights(whole, targets))
     assert choose_ridge(gram.triu(), targets, 30) == choose_ridge(gram, targets, 30)
 
 
@@ -109,7 +110,7 @@ def test_balanced_statistics_are_those_of_classes_that_weigh_the_same() -> None:
     first, second = torch.zeros(1, 40, dtype=torch.float64), torch.zeros(1, 40, dtype=torch.float64)
     first[0, 0], second[0, 1] = FEATURE_STEPS, 2 * FEATURE_STEPS
     moments.add(torch.cat([first, first, first, second]), torch.tensor([0, 0, 0, 1]))
-    gram, targets = method._problem(moments)
+    gram, targets = method._problem(moments, balanced=True)
     assert gram[:2, :2].tolist() == [[2.0, 0.0], [0.0, 8.0]]  # n / C = 2 examples of each
     assert targets[:2, :2].tolist() == [[2.0, 0.0], [0.0, 4.0]]
 
@@ -205,5 +206,5 @@ def test_the_bytes_of_the_statistics_are_those_of_a_float32_triangle_and_the_cla
     method = learned(keep_embeddings=False)
     triangle, sums, counts = 40 * 41 // 2 * 4, 4 * 40 * 4, 4 * 4
     assert method.statistics_bytes() == 2 * (triangle + sums + counts)
-    embeddings = len(TASK.train) * (32 * 2 + 4)
+    embeddings = len(TASK.train) * (3 * 32 * 2 + 4)
     assert learned().statistics_bytes() == 2 * (triangle + sums + counts) + embeddings

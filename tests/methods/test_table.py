@@ -8,7 +8,7 @@ import pytest
 from repcl.errors import UnknownName
 from repcl.methods import METHODS, TABLE, build_method, method_class, method_entry, relative_cost
 from repcl.methods.search_ranges import Range
-from tests.conftest import tiny_encoder
+from tests.conftest import readout_of, tiny_encoder
 
 every_method = pytest.mark.parametrize("name", TABLE)
 
@@ -34,7 +34,7 @@ def test_the_table_says_whether_the_class_keeps_texts(name: str) -> None:
 def test_the_table_says_whether_statistics_are_kept(name: str) -> None:
     """Buffers of a new method, except the task of each class, which is a number that needs no text."""
     kind = TABLE[name].kinds[0]
-    encoder = tiny_encoder(kind, readout=METHODS[name].readouts[kind])
+    encoder = tiny_encoder(kind, readout=readout_of(name, kind))
     method = build_method(name, kind, encoder=encoder, settings={}, device="cpu")
     own = {buffer for buffer, _ in method.named_buffers() if not buffer.startswith("encoder.")}
     expected = TABLE[name].also_keeps not in ("none", "all training texts")

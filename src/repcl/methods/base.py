@@ -36,7 +36,6 @@ class Method(RowOwner, ABC):
     kinds: ClassVar[tuple[InputKind, ...]] = ("sentence", "relation", "event")
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Named settings that make another row of a table, as in `repcl@no-xmlm`."""
-    readouts: ClassVar[dict[InputKind, type[Readout]]] = READOUTS
     keeps_everything: ClassVar[bool] = False
     """Whether the memory is unbounded, as for the upper bound `joint`."""
 
@@ -66,6 +65,16 @@ class Method(RowOwner, ABC):
     def for_settings(cls, settings: MethodSettings) -> type["Method"]:  # noqa: ARG003 (for subclasses)
         """The class that is built with these settings: this one, unless a method has several."""
         return cls
+
+    @classmethod
+    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:  # noqa: ARG003
+        """The settings with everything decided that they left open for this input kind."""
+        return settings
+
+    @classmethod
+    def readout(cls, settings: MethodSettings, kind: InputKind) -> Readout:  # noqa: ARG003 (for subclasses)
+        """How the encoder is read."""
+        return READOUTS[kind]()
 
     def build_parts(self) -> None:
         """Add the parts and buffers that a method has beyond encoder and head, and draw their weights."""

@@ -51,7 +51,7 @@ def build_method(
         raise InvalidSetting(
             f"Method {name!r} works on {', '.join(chosen.kinds)} input, not on {kind} input."
         )
-    checked = make_settings(chosen.Settings, settings)
+    checked = chosen.resolved(make_settings(chosen.Settings, settings), kind)
     if isinstance(encoder, Encoder):
         encoder.processes = processes or encoder.processes
         processes = encoder.processes
@@ -62,7 +62,7 @@ def build_method(
         where = chosen_device(device if device is not None else together.device)
     with seeded(seed, BEFORE_THE_FIRST_TASK, where):
         if isinstance(encoder, str):
-            readout = chosen.readouts[kind]()
+            readout = chosen.readout(checked, kind)
             encoder = load_encoder(encoder, readout, device=where, processes=together)
         built = chosen.for_settings(checked)
         if where.type != "meta":

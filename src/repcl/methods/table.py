@@ -112,19 +112,23 @@ TABLE: Mapping[str, MethodEntry] = {
     "instant": MethodEntry(
         "repcl.methods.frozen.instant:Instant", "frozen encoder, ridge regression on random features",
         "McDonnell et al.", 2023, 0.18, keeps_texts=False, also_keeps="Gram matrices, class sums, embeddings",
+        variants={"last-layer": None},
     ),
     "ncm": MethodEntry(
         "repcl.methods.frozen.ncm:NCM", "frozen encoder, nearest class mean",
         "Mensink et al.", 2013, 0.14, keeps_texts=False, also_keeps="class means",
+        variants={"last-layer": None},
     ),
     "lda": MethodEntry(
         "repcl.methods.frozen.lda:LDA", "frozen encoder, class means and one covariance",
         "Hayes and Kanan", 2020, 0.13, keeps_texts=False,
         also_keeps="class means, one covariance, embeddings",
+        variants={"last-layer": None},
     ),
     "refit": MethodEntry(
         "repcl.methods.frozen.refit:Refit", "frozen encoder, logistic regression on all embeddings",
         "logistic regression", None, 0.13, keeps_texts=False, also_keeps="embeddings of all texts",
+        variants={"last-layer": None},
     ),
 }
 # fmt: on

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from repcl.model.encoder import Encoder
     from repcl.model.encoders import best_device, check_encoder, chosen_device, load_encoder
     from repcl.model.heads import ClassifierHead, GrowingLinear
-    from repcl.model.layered import FROZEN_READOUTS
+    from repcl.model.layered import FROZEN_DEPTHS, LAST_LAYER
     from repcl.model.processes import ALONE, Processes
     from repcl.model.readouts import READOUTS, Readout
 
@@ -19,7 +19,8 @@ __all__ = [
     "ALONE",
     "DEFAULT_ENCODER",
     "ENCODERS",
-    "FROZEN_READOUTS",
+    "FROZEN_DEPTHS",
+    "LAST_LAYER",
     "READOUTS",
     "ClassifierHead",
     "Embedder",
@@ -47,7 +48,7 @@ __getattr__ = lazy_names(
         "encoder": ["Encoder"],
         "encoders": ["best_device", "check_encoder", "chosen_device", "load_encoder"],
         "heads": ["ClassifierHead", "GrowingLinear"],
-        "layered": ["FROZEN_READOUTS"],
+        "layered": ["FROZEN_DEPTHS", "LAST_LAYER"],
         "processes": ["ALONE", "Processes"],
         "readouts": ["READOUTS", "Readout"],
     },

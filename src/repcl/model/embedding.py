@@ -160,7 +160,8 @@ def _equal_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:
 
 def fingerprint(encoder: Encoder) -> str:
     """A hash of the weights and of how they are read."""
-    digest = hashlib.sha256(type(encoder.readout).__name__.encode())
+    readout = encoder.readout
+    digest = hashlib.sha256(f"{type(readout).__name__} {readout.depths}".encode())
     for name, tensor in encoder.state_dict().items():
         digest.update(name.encode())
         digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())  # of any number type

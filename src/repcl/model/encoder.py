@@ -94,6 +94,11 @@ class Encoder(nn.Module):
         """The table of word embeddings, found through transformers' own interface."""
         return _word_embeddings(self.backbone)
 
+    def read_with(self, readout: Readout) -> None:
+        """Be read in another way from now on; the readout needs no markers that are not there."""
+        self.readout = readout
+        self._tokenized = _tokenized_before(self)
+
     def tokenize(self, examples: Sequence[Example]) -> list[TokenizedExample]:
         """Token ids and spans of the examples; recent examples are not tokenized again."""
         if len(self._tokenized) > REMEMBERED:

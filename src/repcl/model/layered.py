@@ -1,12 +1,12 @@
 """Readouts for frozen encoders: several spans, read from several layers.
 
-Without training, the last layer at one token says little about a relation or an event; the layers before and
-the sentence around say more. No markers are put in, for a frozen encoder has never seen them.
+Without training, several layers together say more than the last one alone. For a relation or an event the
+sentence around it helps as well. No markers are put in, for a frozen encoder has never seen them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor
@@ -18,12 +18,27 @@ from repcl.model.readouts import Pieces, Readout, SentenceReadout, marked_pieces
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+LAST_LAYER = (1.0,)
+FROZEN_DEPTHS: Mapping[InputKind, tuple[float, ...]] = {
+    "sentence": (0.67, 0.83, 1.0),  # of six layers the last three
+    "relation": (0.5, 0.83),  # the third and the fifth: 2 points above the third and the last
+    "event": (0.5, 0.83),
+}
+"""How deep a frozen encoder is read for each input kind, unless a user says otherwise."""
+
 
 class LayeredReadout(Readout):
-    """Mean states of the sentence and of each marked span, each of unit length, from two depths."""
+    """Mean states of the sentence and of each marked span, each of unit length, from several depths.
 
-    depths = (0.5, 0.83)  # of six layers the third and the fifth: 2 points above the third and the last
-    marks: ClassVar[tuple[str, ...]]
+    Args:
+        depths: 0 for the word embeddings, 1 for the last layer.
+    """
+
+    marks: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, depths: tuple[float, ...]) -> None:
+        self.depths = depths
+        self.width = (1 + len(self.marks)) * len(depths)
 
     def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
         """Tokens of each text, with the spans of the whole text and of its marks."""
@@ -37,20 +52,27 @@ class LayeredReadout(Readout):
         return normalize(parts, dim=2).flatten(start_dim=1)
 
 
+class LayeredSentenceReadout(LayeredReadout, SentenceReadout):
+    """The sentence, special tokens included."""
+
+    kind = "sentence"
+    pieces = SentenceReadout.pieces
+
+
 class LayeredRelationReadout(LayeredReadout):
     """The sentence, its head and its tail."""
 
-    kind, width, marks = "relation", 6, ("head", "tail")
+    kind, marks = "relation", ("head", "tail")
 
 
 class LayeredEventReadout(LayeredReadout):
     """The sentence and its trigger."""
 
-    kind, width, marks = "event", 4, ("trigger",)
+    kind, marks = "event", ("trigger",)
 
 
-FROZEN_READOUTS: dict[InputKind, type[Readout]] = {
-    "sentence": SentenceReadout,
-    "relation": LayeredRelationReadout,
-    "event": LayeredEventReadout,
-}
+def frozen_readout(kind: InputKind, depths: tuple[float, ...]) -> Readout:
+    """How a frozen encoder is read at these depths."""
+    if kind == "sentence":
+        return SentenceReadout() if depths == LAST_LAYER else LayeredSentenceReadout(depths)
+    return LayeredRelationReadout(depths) if kind == "relation" else LayeredEventReadout(depths)

@@ -31,11 +31,11 @@ class Readout(ABC):
     """Prepares examples of one input kind and pools the encoder's states into representations."""
 
     kind: ClassVar[InputKind]
-    width: ClassVar[int]
+    width: int
     """Size of the representation, in hidden sizes of the encoder."""
     markers: ClassVar[tuple[str, ...]] = ()
     """Tokens that have to be added to the tokenizer."""
-    depths: ClassVar[tuple[float, ...]] = (1.0,)
+    depths: tuple[float, ...] = (1.0,)
     """How deep in the encoder states are read, 0 for the embeddings and 1 for the last layer."""
     head_has_hidden_layer: ClassVar[bool] = True
     """Events are classified straight from the trigger's states, as in the authors' code."""

@@ -7,7 +7,6 @@ from repcl.data import TaskStream
 from repcl.experiments import StoredRun, run_experiment
 from repcl.experiments.representations.analysis import AnalysisSpec, analyze_run, perform_analysis
 from repcl.experiments.runs.pool import perform_all
-from repcl.model import FROZEN_READOUTS
 from tests.conftest import tiny_encoder, toy_task
 from tests.experiments.runs.test_run import CHEAP
 
@@ -18,8 +17,7 @@ def stream() -> TaskStream:
 
 
 def run(out, method, **settings):
-    readout = FROZEN_READOUTS["sentence"] if method == "ncm" else None
-    encoder = tiny_encoder(readout=readout)
+    encoder = tiny_encoder()
     result = run_experiment(
         method, stream(), encoder=encoder, settings=settings, out=out, save_representations=True
     )

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from repcl.data import Batch, Example, InputKind, Task
-from repcl.methods import METHODS, Method, build_method
+from repcl.methods import Method, build_method
 from repcl.training import Observer
-from tests.conftest import tiny_encoder
+from tests.conftest import readout_of, tiny_encoder
 
 Ids = tuple[int, ...]
 State = dict[str, Tensor]
@@ -33,7 +33,7 @@ class FixedNoise(nn.Module):
 
 def built(name: str, kind: InputKind = "sentence", *, expected_classes: int = 0, **settings: Any) -> Method:
     """A method on the tiny encoder in which every dropout is a `FixedNoise`."""
-    encoder = tiny_encoder(kind, dropout=0.0, readout=METHODS[name].readouts[kind])
+    encoder = tiny_encoder(kind, dropout=0.0, readout=readout_of(name, kind))
     method = build_method(
         name, kind, encoder=encoder, settings=settings, seed=3, expected_classes=expected_classes
     )

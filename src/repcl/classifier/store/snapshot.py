@@ -26,10 +26,10 @@ from repcl.classifier.store.records import (
 from repcl.data import Example
 from repcl.errors import InvalidData
 from repcl.files import parse_json
-from repcl.methods import Method, build_method
+from repcl.methods import Method, build_method, make_settings
 from repcl.methods.build import method_class
 from repcl.methods.state import check_tensors, grow_to_shapes
-from repcl.model import Encoder, chosen_device
+from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
 
 ENCODER = "encoder.backbone."
 TENSOR = "tensor"
@@ -113,7 +113,7 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
         contents.encoder.name,
         blobs.get(contents.encoder.config),
         blobs.get(contents.encoder.tokenizer),
-        method_class(contents.method).readouts[contents.kind](),
+        _readout(contents),
         _backbone(shapes),
     )
     try:
@@ -152,13 +152,25 @@ def _method(contents: Contents, encoder: Encoder) -> Method:
         contents.method,
         contents.kind,
         encoder=encoder,
-        settings=contents.settings,
+        settings=_settings(contents),
         seed=contents.seed,
         device=encoder.device,
     )
     method.classes = [record.name for record in contents.classes]
     method.tasks_learned = contents.tasks_learned
     return method
+
+
+def _readout(contents: Contents) -> Readout:
+    chosen = method_class(contents.method)
+    return chosen.readout(make_settings(chosen.Settings, _settings(contents)), contents.kind)
+
+
+def _settings(contents: Contents) -> dict[str, Any]:
+    """The method's settings; folders from before there was a choice of layers hold what reads the last."""
+    known = method_class(contents.method).Settings.model_fields
+    is_older = "layers" in known and "layers" not in contents.settings
+    return contents.settings | ({"layers": LAST_LAYER} if is_older and contents.kind == "sentence" else {})
 
 
 def _tensor_bytes(tensor: Tensor) -> bytes:

@@ -188,7 +188,7 @@ def plan_run(
     _refuse_contradictions(method, meant, settings or {})
     values |= meant
     values |= settings or {}
-    checked = make_settings(method_class(name).Settings, values)
+    checked = method_class(name).resolved(make_settings(method_class(name).Settings, values), stream.kind)
     return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.round)
 
 

@@ -7,11 +7,24 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from repcl.methods.frozen.left_out import (
+    MOST_ASKED,
+    ClassMeansWithout,
+    products,
+    row_keys,
+    spread_sample,
+    without_itself,
+)
 from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
 from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures
-from repcl.methods.frozen.ridge import choose_ridge, ridge_weights
+from repcl.methods.frozen.ridge import choose_ridge, half_solved, ridge_factor, ridge_weights
 from repcl.methods.frozen.sums import Moments
 from repcl.methods.search_ranges import Choices, Dimension
+
+UNEVEN = 3
+"""How many times larger than the smallest class the largest must be for balancing to be considered."""
+WORTH_IT = 0.01
+"""Recall that balancing has to add."""
 
 
 class InstantSettings(KeepingSettings):
@@ -20,7 +33,11 @@ class InstantSettings(KeepingSettings):
     maps: int = Field(3, ge=1, le=1000, description="independent random maps, whose scores are averaged")
     features: int = Field(2000, ge=1, description="random features of each map; memory grows with the square")
     ridge: float | None = Field(None, gt=0, description="λ; left open, generalized cross-validation chooses")
-    balanced: bool = Field(False, description="every class weighs the same, whatever its number of examples")
+    balanced: bool | None = Field(
+        None,
+        description="every class weighs the same, whatever its number of examples; left open, leave-one-out "
+        "recall of the classes decides where their sizes differ",
+    )
     map_seed: int = Field(
         0, ge=0, lt=2**32, description="which maps are drawn; only equal ones can be united"
     )
@@ -40,6 +57,8 @@ class Instant(FrozenMethod):
     def build_parts(self) -> None:
         """The ledger, and the random maps."""
         super().build_parts()
+        self._factors: list[Tensor] = []
+        self.is_balanced = False
         size, settings = self.encoder.representation_size, self.settings
         self.maps = RandomFeatures(size, settings.features, settings.maps, seed=settings.map_seed)
 
@@ -57,29 +76,93 @@ class Instant(FrozenMethod):
 
         Averaging maps takes away noise that a single map needs its ridge for, so they share it.
         """
-        ridge = self.settings.ridge
-        weights = []
+        self.is_balanced = self._choose_balance()
+        ridge, self._factors, weights = self.settings.ridge, [], []
         for moments in self.ledger.moments():
-            gram, targets = self._problem(moments)
+            gram, targets = self._problem(moments, balanced=self.is_balanced)
             if ridge is None:
                 ridge = choose_ridge(gram, targets, float(moments.counts.sum())) / self.settings.maps
-            weights.append(ridge_weights(gram, targets, ridge))
+            factor = ridge_factor(gram, ridge)
+            weights.append(ridge_weights(factor, targets))
+            self._factors.append(factor)
         return tuple(weights)
+
+    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Regressed class memberships without the row itself, averaged over the maps.
+
+        Exact for the λ that was chosen with the row.
+        """
+        if self._solution is None or not self._factors:
+            self._solution = self.solve()
+        found = [
+            self._left_out_by(which, factor, weights, rows, labels, balanced=self.is_balanced)
+            for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True))
+        ]
+        return torch.stack(found).mean(dim=0)
+
+    def _left_out_by(
+        self, which: int, factor: Tensor, weights: Tensor, rows: Tensor, labels: Tensor, *, balanced: bool
+    ) -> Tensor:
+        """Regressed class memberships by one map, each without the row itself."""
+        features, moments = self.maps(rows, which) / FEATURE_STEPS, self.ledger.moments()[which]
+        solved = half_solved(factor, features)
+        if not balanced:
+            return without_itself(features @ weights, products(solved, solved), labels)
+        means = moments.means() / FEATURE_STEPS
+        solved_means = half_solved(factor, means)
+        left = ClassMeansWithout(
+            sizes=moments.counts[labels].double(),
+            even=float(_even(moments.counts.double())),
+            row_products=products(solved, solved),
+            cross_products=products(solved, solved_means[labels]),
+            mean_products=products(solved_means, solved_means)[labels],
+        )
+        return left.scores(features @ weights, (means @ weights)[labels], labels)
+
+    def _choose_balance(self) -> bool:
+        """Whether every class weighs the same: as set, or as the recall of left-out texts says."""
+        if self.settings.balanced is not None:
+            return self.settings.balanced
+        moments, kept = self.ledger.moments()[0], self.ledger.kept
+        sizes = moments.counts[moments.counts > 0]
+        if not self.keeps_rows or len(sizes) < 2 or sizes.max() < UNEVEN * sizes.min():
+            return False
+        asked = spread_sample(kept.labels, row_keys(kept.rows), MOST_ASKED)
+        rows, labels = kept.rows[asked], kept.labels[asked].long()
+        recall = [self._left_out_recall(rows, labels, balanced=balanced) for balanced in (False, True)]
+        return recall[1] > recall[0] + WORTH_IT
+
+    def _left_out_recall(self, rows: Tensor, labels: Tensor, *, balanced: bool) -> float:
+        """Recall of left-out texts by the first map, averaged over their classes."""
+        moments = self.ledger.moments()[0]
+        gram, targets = self._problem(moments, balanced=balanced)
+        chosen = choose_ridge(gram, targets, float(moments.counts.sum())) / self.settings.maps
+        factor = ridge_factor(gram, self.settings.ridge or chosen)
+        weights = ridge_weights(factor, targets)
+        scores = self._left_out_by(0, factor, weights, rows, labels, balanced=balanced)
+        is_correct = (scores.argmax(dim=1) == labels).double()
+        asked = torch.bincount(labels)
+        recalls = torch.bincount(labels, is_correct)[asked > 0] / asked[asked > 0]
+        return float(recalls.mean())
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Regressed class memberships, averaged over the maps."""
         scores = [self.maps(rows, which) @ weights for which, weights in enumerate(solution)]
         return torch.stack(scores).mean(dim=0) / FEATURE_STEPS
 
-    def _problem(self, moments: Moments) -> tuple[Tensor, Tensor]:
+    def _problem(self, moments: Moments, *, balanced: bool) -> tuple[Tensor, Tensor]:
         """G, right on and above its diagonal, and Q of the regression on one-hot targets."""
         gram = moments.upper_gram() / FEATURE_STEPS**2
         sums = moments.sums.double().T / FEATURE_STEPS
-        if not self.settings.balanced:
+        if not balanced:
             return gram, sums
         # Class by class Gram matrices would not fit, so the spread inside classes is taken as shared:
         # G = Σ_c n_c (S + μ_c μ_cᵀ), and then every n_c becomes n / C.
         counts = moments.counts.double()
-        means = sums / counts.clamp(min=1)
-        even = counts.sum() / (counts > 0).sum().clamp(min=1)
+        means, even = sums / counts.clamp(min=1), _even(counts)
         return gram - means @ sums.T + even * (means @ means.T), even * means
+
+
+def _even(counts: Tensor) -> Tensor:
+    """The mean size of the classes that have texts."""
+    return counts.sum() / (counts > 0).sum().clamp(min=1)

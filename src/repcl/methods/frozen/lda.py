@@ -7,6 +7,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from repcl.methods.frozen.left_out import SURE
 from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
 from repcl.methods.frozen.random_features import REPRESENTATION_STEPS
 from repcl.methods.frozen.sums import Moments
@@ -35,16 +36,49 @@ class LDA(FrozenMethod):
 
     def solve(self) -> tuple[Tensor, Tensor]:
         """Weights S⁻¹μ, (representation size, classes), and offsets -μᵀS⁻¹μ / 2."""
-        (moments,) = self.ledger.moments()
-        means = moments.means() / REPRESENTATION_STEPS
-        covariance = shrunk(within_class_covariance(moments), self.settings.shrinkage)
-        weights = torch.cholesky_solve(means.T, torch.linalg.cholesky(covariance))
+        means, factor = self._model()
+        weights = torch.cholesky_solve(means.T, factor)
         return weights, -0.5 * (means.T * weights).sum(dim=0)
+
+    def _model(self) -> tuple[Tensor, Tensor]:
+        """Class means, (classes, representation size), and the Cholesky factor of the covariance."""
+        (moments,) = self.ledger.moments()
+        covariance = shrunk(within_class_covariance(moments), self.settings.shrinkage)
+        return moments.means() / REPRESENTATION_STEPS, torch.linalg.cholesky(covariance)
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Log-likelihoods, without the terms that are equal for all classes."""
         weights, offsets = solution
         return rows.double() / REPRESENTATION_STEPS @ weights + offsets
+
+    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Log-likelihoods, mean and covariance of the own class without the row itself.
+
+        Taking a text x out of its class changes the covariance S by a multiple of d dᵀ, d = x - μ, and so its
+        inverse by Sherman and Morrison's formula. The even spread that S is shrunk towards, which one text
+        hardly changes, stays as it is.
+        """
+        (moments,) = self.ledger.moments()
+        means, factor = self._model()
+        sizes = moments.counts[labels].double()
+        x = rows.double() / REPRESENTATION_STEPS
+        away = x - means[labels]
+        freedom = max(int(moments.counts.sum()) - int((moments.counts > 0).sum()), 1)
+        share = (1 - self.settings.shrinkage) / freedom * sizes / (sizes - 1).clamp(min=1)
+        turned = torch.cholesky_solve(away.T, factor).T  # S⁻¹d
+        gain = share / (1 - (share * (away * turned).sum(dim=1)).clamp(max=SURE))
+        weights = torch.cholesky_solve(means.T, factor)
+        seen = turned @ means.T  # dᵀS⁻¹μ of all classes
+        along = (x * turned).sum(dim=1)
+        scores = x @ weights + (gain * along)[:, None] * seen
+        scores -= 0.5 * ((means.T * weights).sum(dim=0) + gain[:, None] * seen**2)
+        rest = means[labels] - away / (sizes - 1).clamp(min=1)[:, None]
+        rest_turned = torch.cholesky_solve(rest.T, factor).T
+        rest_seen = (turned * rest).sum(dim=1)
+        own = (x * rest_turned).sum(dim=1) + gain * along * rest_seen
+        own -= 0.5 * ((rest * rest_turned).sum(dim=1) + gain * rest_seen**2)
+        scores[torch.arange(len(labels)), labels] = torch.where(sizes > 1, own, scores.amin(dim=1) - 1)
+        return scores * ((freedom - 1) / freedom if freedom > 1 else 1.0)
 
 
 def within_class_covariance(moments: Moments) -> Tensor:

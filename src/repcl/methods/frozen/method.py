@@ -6,7 +6,7 @@ learner knows is the same for any order of tasks, and anything it learned can be
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,16 +17,39 @@ from repcl.data import Batch, Example, InputKind, Task
 from repcl.errors import InvalidData, InvalidSetting, UnknownName
 from repcl.methods.base import Method
 from repcl.methods.frozen.ledger import Ledger
+from repcl.methods.frozen.left_out import (
+    MOST_ASKED,
+    MOST_PAIRS,
+    LeftOut,
+    nearest_others,
+    row_keys,
+    spread_sample,
+)
 from repcl.methods.frozen.random_features import on_grid
 from repcl.methods.frozen.sums import ClassSums
 from repcl.methods.settings import MethodSettings
-from repcl.model import FROZEN_READOUTS, Embedder, Readout, fingerprint
+from repcl.model import FROZEN_DEPTHS, LAST_LAYER, Embedder, Readout, fingerprint
+from repcl.model.layered import frozen_readout
 from repcl.training import Stage
 
 CHUNK = 1024
 
+Depth = Annotated[float, Field(ge=0, le=1)]
 
-class KeepingSettings(MethodSettings):
+
+class FrozenSettings(MethodSettings):
+    """Settings of all learners on a frozen encoder."""
+
+    layers: tuple[Depth, ...] | None = Field(
+        None,
+        min_length=1,
+        max_length=8,
+        description="how deep the layers that are read lie, 0 for the word embeddings and 1 for the last "
+        "layer; left open, those that serve the input kind best",
+    )
+
+
+class KeepingSettings(FrozenSettings):
     """Settings of learners that may keep the embedding of every text."""
 
     keep_embeddings: bool = Field(
@@ -41,11 +64,30 @@ class FrozenMethod(Method):
     Subclasses say what is summed up, how sums become a solution, and a solution scores.
     """
 
-    readouts: ClassVar[dict[InputKind, type[Readout]]] = FROZEN_READOUTS
+    settings: FrozenSettings
+    has_closed_form: ClassVar[bool] = True
+    """Whether leaving one text out is a matter of arithmetic."""
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"last-layer": {"layers": LAST_LAYER}}
+
+    @classmethod
+    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:
+        """The settings with the layers that serve the input kind best, where they are left open."""
+        if not isinstance(settings, FrozenSettings) or settings.layers is not None:
+            return settings
+        return settings.model_copy(update={"layers": FROZEN_DEPTHS[kind]})
+
+    @classmethod
+    def readout(cls, settings: MethodSettings, kind: InputKind) -> Readout:
+        """Several layers, side by side."""
+        layers = settings.layers if isinstance(settings, FrozenSettings) else None
+        return frozen_readout(kind, layers or FROZEN_DEPTHS[kind])
 
     def build_parts(self) -> None:
         """The ledger, without any example yet."""
         self.encoder.requires_grad_(False)
+        readout = self.readout(self.settings, self.encoder.readout.kind)
+        if (type(readout), readout.depths) != (type(self.encoder.readout), self.encoder.readout.depths):
+            self.encoder.read_with(readout)
         self.embedder = Embedder(self.encoder)
         self.ledger = Ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
         self._solution: tuple[Tensor, ...] | None = None
@@ -104,10 +146,14 @@ class FrozenMethod(Method):
         if self._solution is None:
             self._solution = self._restored()
         scores = torch.cat([self.row_scores(chunk, self._solution) for chunk in torch.split(rows, CHUNK)])
+        return self._without_empty(scores).float()
+
+    def _without_empty(self, scores: Tensor) -> Tensor:
+        """The scores, those of classes without examples below all others: they are never the answer."""
         is_empty = self.ledger.class_sizes(len(self.classes)) == 0
-        if bool(is_empty.any()):  # a class named without examples is never the answer
+        if bool(is_empty.any()):
             scores[:, is_empty] = scores.amin(dim=1, keepdim=True) - 1.0
-        return scores.float()
+        return scores
 
     def _restored(self) -> tuple[Tensor, ...]:
         try:
@@ -128,6 +174,35 @@ class FrozenMethod(Method):
     def check_loaded(self) -> None:
         """Raise `InvalidData` where a kept row belongs to no class."""
         self.ledger.kept.check(len(self.classes))
+
+    # ---- leaving texts out ----------------------------------------------------------------------
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the learner can say what it would answer to a text had it not learned it."""
+        return self.has_closed_form and self.keeps_rows
+
+    def left_out(self, most: int = MOST_ASKED) -> LeftOut:
+        """Answers to at most so many of the texts learned, each as if it had not been learned."""
+        kept = self.ledger.kept
+        keys = row_keys(kept.rows)
+        asked = spread_sample(kept.labels, keys, most)
+        few = spread_sample(kept.labels, keys, min(most, MOST_PAIRS // max(1, len(kept.rows))))
+        nearest, nearest_stranger = nearest_others(kept, few)
+        labels = kept.labels[asked].long()
+        return LeftOut(
+            indices=asked,
+            keys=keys[asked],
+            labels=labels,
+            scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels)),
+            near=torch.searchsorted(asked, few),
+            nearest=nearest,
+            nearest_stranger=nearest_stranger,
+        )
+
+    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Scores of kept rows, each as if it had not been learned, (examples, seen classes)."""
+        raise NotImplementedError(f"{type(self).__name__} has no closed form")
 
     # ---- exact forgetting and union -------------------------------------------------------------
 

@@ -2,16 +2,16 @@
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
 from repcl.methods.frozen.sums import ClassSums
-from repcl.methods.settings import MethodSettings
 
 
-class NCMSettings(MethodSettings):
-    """Nearest class mean has nothing to set."""
+class NCMSettings(KeepingSettings):
+    """Settings of the nearest class mean."""
 
 
 class NCM(FrozenMethod):
@@ -33,3 +33,14 @@ class NCM(FrozenMethod):
         """Cosines with the class means."""
         (means,) = solution
         return normalize(rows.double(), dim=1) @ means.T
+
+    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Cosines with the class means, the own class's without the row itself."""
+        (sums,) = self.ledger.parts()
+        (means,) = self.solve()
+        unit = normalize(rows.double(), dim=1)
+        scores = unit @ means.T
+        rest = normalize(sums.sums[labels].double() - rows.double(), dim=1)
+        own = torch.where(sums.counts[labels] > 1, (unit * rest).sum(dim=1), -2.0)
+        scores[torch.arange(len(labels)), labels] = own
+        return scores

@@ -9,14 +9,13 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.frozen.method import FrozenMethod, FrozenSettings
 from repcl.methods.frozen.random_features import REPRESENTATION_STEPS
 from repcl.methods.search_ranges import Dimension, Range
-from repcl.methods.settings import MethodSettings
 from repcl.model import Merge, mean_row
 
 
-class RefitSettings(MethodSettings):
+class RefitSettings(FrozenSettings):
     """Settings of logistic regression."""
 
     inverse_penalty: float = Field(10.0, gt=0, description="scikit-learn's C; a larger one fits closer")
@@ -31,6 +30,7 @@ class Refit(FrozenMethod):
     Settings: ClassVar[type[RefitSettings]] = RefitSettings
     settings: RefitSettings
     keeps_rows = True
+    has_closed_form = False
 
     # like every learner on a frozen encoder, it solves anew when classes change
     class_rows: ClassVar[Mapping[str, Merge]] = {"weights": mean_row, "offsets": mean_row}

@@ -1,7 +1,8 @@
 """Ridge regression from its sufficient statistics, and the choice of the ridge without held-out examples."""
 
+import numpy as np
 import torch
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -9,20 +10,42 @@ RIDGES = torch.logspace(-1, 4, 21, dtype=torch.float64)
 LARGEST_SPECTRUM = 500
 
 
-def ridge_weights(gram: Tensor, targets: Tensor, ridge: float) -> Tensor:
-    """The solution B of (G + λI) B = Q by Cholesky, (features, classes).
+def ridge_factor(gram: Tensor, ridge: float) -> Tensor:
+    """The Cholesky factor of G + λI, lower triangular; what is above the diagonal is not to be read.
 
     Args:
         gram: G = HᵀH, (features, features) in float64; what is below the diagonal is not read.
-        targets: Q = HᵀY, (features, classes) in float64.
         ridge: λ.
     """
     shifted = gram.clone()
     shifted.diagonal().add_(ridge)
     # SciPy takes two thirds of torch's time; one thread, or the bits would depend on the machine.
     with threadpool_limits(1):
-        factor = cho_factor(shifted.numpy().T, lower=True, overwrite_a=True, check_finite=False)
-        return torch.from_numpy(cho_solve(factor, targets.numpy(), check_finite=False))
+        factor, _ = cho_factor(shifted.numpy().T, lower=True, overwrite_a=True, check_finite=False)
+    return torch.from_numpy(factor)
+
+
+def ridge_weights(factor: Tensor, targets: Tensor) -> Tensor:
+    """The solution B of (G + λI) B = Q, (features, classes).
+
+    Args:
+        factor: of G + λI, from `ridge_factor`.
+        targets: Q = HᵀY, (features, classes) in float64.
+    """
+    with threadpool_limits(1):
+        return torch.from_numpy(cho_solve((factor.numpy(), True), targets.numpy(), check_finite=False))
+
+
+def half_solved(factor: Tensor, rows: Tensor) -> Tensor:
+    """L⁻¹h of each row h, (rows, features): products of two of them are those by (G + λI)⁻¹."""
+    with threadpool_limits(1):
+        solved = solve_triangular(
+            factor.numpy().astype(np.float32),
+            rows.numpy().T.astype(np.float32),  # half the time, and digits enough
+            lower=True,
+            check_finite=False,
+        )
+    return torch.from_numpy(solved.T)
 
 
 def choose_ridge(gram: Tensor, targets: Tensor, examples: float) -> float:
