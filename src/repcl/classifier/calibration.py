@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
 
 from repcl.classifier.inputs import InvalidInput, Label
-from repcl.classifier.store.records import Calibration
+from repcl.classifier.store.records import Calibration, Familiarity
 from repcl.errors import InvalidSetting
 
 Scores = NDArray[np.float64]
@@ -18,6 +19,9 @@ ACCEPTED = 0.95
 """Share of in-scope texts that the automatic threshold lets pass."""
 ENOUGH = 20
 """Held-out texts from which on exemplars, which were trained on, are not asked."""
+ENOUGH_OF_A_CLASS = 40
+"""Texts that are given a class from which on it has a threshold of its own."""
+ROUNDING = 1e-6
 COLDEST, HOTTEST = 1e-3, 1e3
 
 
@@ -27,12 +31,46 @@ def probabilities(scores: Scores, temperature: float) -> Scores:
     return result
 
 
-def calibrate(scores: Scores, labels: Sequence[int]) -> Calibration:
-    """Choose temperature and threshold by texts of known classes that were not trained on.
+@dataclass(frozen=True)
+class Nearness:
+    """How near texts of known classes lie to the other texts learned.
+
+    Attributes:
+        texts: which of the texts these are.
+        nearest: cosine of each with the nearest other text.
+        nearest_stranger: cosine with the nearest text of another class, as if its own were not known.
+    """
+
+    texts: NDArray[np.int64]
+    nearest: Scores
+    nearest_stranger: Scores
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about texts before it is decided whether they are unknown.
+
+    Attributes:
+        names: the classes.
+        probabilities: (texts, classes).
+        nearness: cosine of each text with the nearest one learned; None where embeddings are not kept.
+    """
+
+    names: Sequence[str]
+    probabilities: Scores
+    nearness: Scores | None = None
+
+
+def calibrate(
+    scores: Scores, labels: Sequence[int], names: Sequence[str] = (), nearness: Nearness | None = None
+) -> Calibration:
+    """Choose temperature and thresholds by texts of known classes, scored as if they had not been learned.
 
     Args:
         scores: (texts, classes).
         labels: the column of each text's class.
+        names: of the classes, for thresholds of their own.
+        nearness: of some of the texts, if embeddings are kept.
     """
     if np.isnan(scores).any() or np.isposinf(scores).any():
         raise InvalidSetting(
@@ -40,10 +78,63 @@ def calibrate(scores: Scores, labels: Sequence[int]) -> Calibration:
         )
     if len(labels) == 0 or scores.shape[1] < 2:
         return Calibration(threshold=1.0 if scores.shape[1] == 1 and len(labels) else None, texts=len(labels))
-    temperature = _temperature(scores, np.asarray(labels))
-    confidence = probabilities(scores, temperature).max(axis=1)
-    threshold = float(np.quantile(confidence, 1 - ACCEPTED, method="lower"))
-    return Calibration(temperature=temperature, threshold=min(threshold, 1.0), texts=len(labels))
+    columns = np.asarray(labels)
+    temperature = _temperature(scores, columns)
+    found = probabilities(scores, temperature)
+    return Calibration(
+        temperature=temperature,
+        threshold=_least_of(found.max(axis=1)),
+        texts=len(columns),
+        familiarity=_familiarity(scores, columns, temperature, names, nearness) if nearness else None,
+    )
+
+
+def _familiarity(
+    scores: Scores, labels: NDArray[Any], temperature: float, names: Sequence[str], nearness: Nearness
+) -> Familiarity | None:
+    """Tell texts of known classes from the same texts as they would look if their class were not known."""
+    rows = nearness.texts
+    if len(rows) < ENOUGH or scores.shape[1] < 3:
+        return None
+    known, strange = scores[rows], scores[rows].copy()
+    strange[np.arange(len(rows)), labels[rows]] = -np.inf
+    signs = np.concatenate(
+        [
+            _signs(probabilities(known, temperature), nearness.nearest),
+            _signs(probabilities(strange, temperature), nearness.nearest_stranger),
+        ]
+    )
+    center, spread = signs.mean(axis=0), np.maximum(signs.std(axis=0), 1e-6)
+    is_known = np.repeat([1, 0], len(rows))
+    model = LogisticRegression().fit((signs - center) / spread, is_known)
+    weights = model.coef_[0] / spread
+    offset = float(model.intercept_[0] - weights @ center)
+    reached = expit(signs[: len(rows)] @ weights + offset)
+    answers = known.argmax(axis=1)
+    own = {
+        names[int(index)]: _least_of(reached[answers == index])
+        for index in np.flatnonzero(np.bincount(answers) >= ENOUGH_OF_A_CLASS)
+    }
+    return Familiarity(
+        confidence=float(weights[0]),
+        nearness=float(weights[1]),
+        offset=offset,
+        threshold=_least_of(reached),
+        class_thresholds=own,
+    )
+
+
+def _signs(found: Scores, nearness: Scores) -> Scores:
+    """Log odds of the highest probability, and nearness, (texts, 2)."""
+    confidence = np.clip(found.max(axis=1), ROUNDING, 1 - ROUNDING)
+    return np.stack([np.log(confidence / (1 - confidence)), nearness], axis=1)
+
+
+def _least_of(reached: Scores) -> float:
+    """What the share of texts that is to be accepted reaches; the least of all where texts are few."""
+    refused = int((1 - ACCEPTED) * (len(reached) + 1))
+    ordered = np.sort(reached)
+    return float(min(ordered[refused - 1] if refused else ordered[0], 1.0))
 
 
 @dataclass(frozen=True)
@@ -53,21 +144,38 @@ class UnknownRule:
     Attributes:
         least: the confidence that a known text has at least.
         answer: for unknown texts.
+        familiarity: decides instead of confidence, if given.
     """
 
     least: float
     answer: Label | None = None
+    familiarity: Familiarity | None = None
 
-    def applies(self, found: Scores) -> NDArray[np.bool_]:
-        """Which texts are unknown, from their probabilities, (texts, classes)."""
-        unknown: NDArray[np.bool_] = found.max(axis=1) < self.least
+    def applies(self, evidence: Evidence) -> NDArray[np.bool_]:
+        """Which texts are unknown."""
+        least: Any = self.least
+        if self.familiarity is not None and evidence.nearness is not None:
+            own, common = self.familiarity.class_thresholds, self.familiarity.threshold
+            by_class = np.array([own.get(name, common) for name in evidence.names])
+            least = by_class[evidence.probabilities.argmax(axis=1)]
+        unknown: NDArray[np.bool_] = self.certainty(evidence) < least
         return unknown
 
-    def mark(self, labels: Any, found: Scores) -> Any:
+    def certainty(self, evidence: Evidence) -> Scores:
+        """How sure it is that each text belongs to any known class, from 0 to 1."""
+        if self.familiarity is None or evidence.nearness is None:
+            highest: Scores = evidence.probabilities.max(axis=1)
+            return highest
+        weights = np.array([self.familiarity.confidence, self.familiarity.nearness])
+        signs = _signs(evidence.probabilities, evidence.nearness)
+        found: Scores = expit(signs @ weights + self.familiarity.offset)
+        return found
+
+    def mark(self, labels: Any, is_unknown: NDArray[np.bool_]) -> Any:
         """The labels, with the answer where a text is unknown; of their own type where the answer fits."""
         fits = isinstance(self.answer, str) == (labels.dtype.kind == "U")
         marked = labels.astype(object)
-        marked[self.applies(found)] = self.answer
+        marked[is_unknown] = self.answer
         return marked.astype(np.str_ if isinstance(self.answer, str) else np.int64) if fits else marked
 
 
@@ -87,7 +195,8 @@ def unknown_rule(
             f"{answer!r} is one of the classes and cannot mean unknown: give another answer for unknown "
             "texts, or rename the class."
         )
-    return UnknownRule(_least_confidence(calibration, threshold), answer)
+    familiarity = calibration.familiarity if threshold == "auto" else None
+    return UnknownRule(_least_confidence(calibration, threshold), answer, familiarity)
 
 
 def _least_confidence(calibration: Calibration, threshold: float | str) -> float:

@@ -142,18 +142,41 @@ class Update(Comparison):
     accuracy: Share | None = None
 
 
+class Familiarity(Record):
+    """How sure it is that a text belongs to any known class, from two signs of it.
+
+    It is the sigmoid of `offset` + `confidence` · logit(highest probability) + `nearness` · cosine with the
+    nearest text learned.
+
+    Attributes:
+        confidence: weight of the first sign.
+        nearness: weight of the second.
+        offset: of both.
+        threshold: what 95 % of texts of known classes reach.
+        class_thresholds: the same for texts that are given one class, where enough texts are.
+    """
+
+    confidence: float
+    nearness: float
+    offset: float
+    threshold: Share
+    class_thresholds: dict[str, Share] = {}
+
+
 class Calibration(Record):
-    """How scores become probabilities.
+    """How scores become probabilities, and when a text is unknown.
 
     Attributes:
         temperature: divides the scores before the softmax.
         threshold: the confidence that 95 % of the texts below reach; None without any.
         texts: how many texts they were chosen by.
+        familiarity: a better sign than confidence alone; None where embeddings are not kept.
     """
 
     temperature: Annotated[float, Field(gt=0)] = 1.0
     threshold: Share | None = None
     texts: Count = 0
+    familiarity: Familiarity | None = None
 
 
 class Blob(Record):
