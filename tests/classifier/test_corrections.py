@@ -1,7 +1,6 @@
 """Texts that are taught again, and texts that are forgotten."""
 
 import json
-from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from repcl.data import Example, Span
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods import METHODS
 from tests.classifier.conftest import save_tiny_encoder, toy
-from tests.classifier.test_hostile import forge
+from tests.classifier.test_hostile import forge, plant
 from tests.conftest import toy_example
 
 FROZEN = ["instant", "ncm", "lda", "refit"]
@@ -180,11 +179,8 @@ def test_trained_methods_drop_a_corrected_text_from_what_they_keep(make, name):
     options = {"holdout_per_class": 2, "memory_per_class": 3}
     classifier = make(name, **options).fit(*toy("fruit", "vehicle", "weather"))
     wrong = [example for example in kept(classifier) if example.label == "fruit"]
-    classifier.partial_fit(
-        *zip(*[(one.text, "vehicle") for one in wrong], strict=True) if wrong else toy("fruit")
-    )
-    update = classifier.last_update_
-    assert update.corrected == len(wrong)
+    classifier.partial_fit([one.text for one in wrong], ["vehicle"] * len(wrong))
+    assert classifier.last_update_.corrected == len(wrong) >= 2
     assert not {unlabeled(one) for one in wrong} & {
         unlabeled(one) for one in kept(classifier) if one.label == "fruit"
     }
@@ -314,18 +310,16 @@ def test_hashes_of_a_removed_class_are_not_in_the_revision_and_after_a_purge_in_
     classifier.save(tmp_path / "model")
     folder = ModelFolder(tmp_path / "model")
     key = classifier.fitted_state().known.keys[0]
-    gone = {classifier.fitted_state().known._hash(key, Example(text, "")) for text in toy("vehicle")[0]}
-    texts = {text for text in toy("fruit", "vehicle", "weather")[0] if Example(text, "") is not None}
-    own = {classifier.fitted_state().known._hash(key, Example(text, "vehicle")) for text in texts}
+    texts = toy("fruit", "vehicle", "weather")[0][10:20]
+    own = {classifier.fitted_state().known._hash(key, Example(text, "")) for text in texts}
     classifier.remove_class("vehicle").save(tmp_path / "model")
-    removed = hashes_of(folder, 1) - hashes_of(folder, 2)
-    assert (len(hashes_of(folder, 1)), len(hashes_of(folder, 2)), len(removed)) == (30, 20, 10)
-    assert removed <= own
-    assert gone is not None
+    assert (len(hashes_of(folder, 1)), len(hashes_of(folder, 2))) == (30, 20)
+    assert own <= hashes_of(folder, 1)
+    assert not own & hashes_of(folder, 2)
     with folder.lock("testing"):
         folder.purge([1])
     data = b"".join(path.read_bytes() for path in (tmp_path / "model").rglob("*") if path.is_file())
-    assert not any(one in data for one in removed)
+    assert not any(one in data for one in own)
 
 
 def test_texts_are_recognized_under_the_new_name_of_their_class(make):
@@ -389,10 +383,7 @@ def test_a_table_of_hashes_that_is_another_tensor_is_refused(make, tmp_path):
     from repcl.classifier.store.records import DamagedModel
 
     make("ncm").fit(TEXTS, LABELS).save(tmp_path / "model")
-    data = save({"tensor": torch.zeros(3, 7)})
-    name = f"{sha256(data).hexdigest()}.safetensors"
-    (tmp_path / "model" / "blobs" / name).write_bytes(data)
-    blob = json.loads(json.dumps({"file": name, "bytes": len(data)}))
+    blob = plant(tmp_path / "model", save({"tensor": torch.zeros(3, 7)}), "safetensors")
     forge(tmp_path / "model", lambda record: record["contents"]["known"].update(table=blob))
     with pytest.raises(DamagedModel, match="is no list of hashes"):
         ContinualClassifier.load(tmp_path / "model")

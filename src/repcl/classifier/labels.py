@@ -1,4 +1,4 @@
-"""Which labels name one class: blanks around them do not count, nor how é is written; case does, and is noted."""
+"""Which labels name one class: blanks around do not count, nor how é is written; case does, and is noted."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence

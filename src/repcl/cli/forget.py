@@ -99,7 +99,7 @@ def _summary(update: "Update") -> str:
     said += ", as if never learned." if update.is_exact else f": {TRACES}"
     if update.unchecked:
         said += (
-            f" That {counted(update.unchecked, 'text')} had been learned is taken on your word, for nothing is "
+            f" That {counted(update.unchecked, 'text')} had been learned is taken on your word: nothing is "
             "kept that could tell."
         )
     if update.not_found:

@@ -24,8 +24,8 @@ REFUSED = 3
 NAMES_SHOWN = 8
 CHANGEABLE = ("holdout_per_class", "tolerance")
 TRACES = (
-    "they are dropped from what is kept, but the weights were trained on them as they were; teach a new model "
-    "where that matters."
+    "they are dropped from what is kept, but the weights were trained on them as they were; teach a new "
+    "model where that matters."
 )
 
 
@@ -89,8 +89,8 @@ def learn(
             _set_parameters(classifier, given, model)
             if encoder is not None:  # the user's word, where the folder's own would not do
                 classifier.use_encoder(encoder)
-            meant = {label: classifier.label_of(label) for label in dict.fromkeys(labels)}
-            labels = [meant[label] for label in labels]
+            if classifier.fitted_state().label_type == "number":
+                labels = [classifier.label_of(label) for label in labels]
         else:
             classifier = ContinualClassifier(**given, device=device)
         _note_conflicts(examples, errors)
@@ -191,20 +191,18 @@ def about_known_texts(update: "Update") -> list[str]:
             + (", as if never learned under it." if update.is_exact else f": {TRACES}")
         )
     if update.repeated:
-        said.append(
-            f"Known with the same label before, and not counted twice: {counted(update.repeated, 'text')}."
-        )
+        said.append(f"Known with the same label, and not counted twice: {counted(update.repeated, 'text')}.")
     if update.emptied:
         said.append(f"Removed, for no text is left: {counted(update.emptied, 'class')}.")
     if update.recognized == "none":
         said.append(
-            "Corrections cannot be recognized: with memory_per_class = 0 and holdout_per_class = 0 nothing is "
-            "kept by which a text is known again."
+            "Corrections cannot be recognized: with memory_per_class = 0 and holdout_per_class = 0 nothing "
+            "is kept by which a text is known again."
         )
     if update.recognized == "some":
         said.append(
-            "Not every text can be recognized when it is corrected: of some that were learned earlier no hash "
-            "was kept."
+            "Not every text can be recognized when it is corrected: of some that were learned earlier no "
+            "hash was kept."
         )
     return said
 

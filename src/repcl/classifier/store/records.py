@@ -29,6 +29,7 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 MEGABYTE = 1 << 20
 LARGEST_LINE = 64 * MEGABYTE
 LARGEST_JSON = 64 * MEGABYTE
+LARGEST_TABLE = 256 * MEGABYTE  # hashes of eleven million texts
 LARGEST_FILE = 4 << 30
 LARGEST_MODEL = 16 << 30
 LARGEST_NUMBER = 999_999
@@ -219,6 +220,12 @@ class KnownRecord(Record):
     keys: Annotated[tuple[Key, ...], Field(min_length=1, max_length=10_000)]
     unlisted: tuple[ClassName, ...]
     table: Blob
+
+    @model_validator(mode="after")
+    def _fits(self) -> "KnownRecord":
+        if self.table.bytes > LARGEST_TABLE:
+            raise ValueError(f"hashes have at most {LARGEST_TABLE} bytes")
+        return self
 
 
 class EncoderRecord(Record):

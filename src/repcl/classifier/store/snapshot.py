@@ -122,18 +122,16 @@ def get_known(contents: Contents, blobs: Blobs) -> KnownTexts | None:
     record = contents.known
     if record is None:
         return None
-    table = _tensor(blobs.get(record.table), record.table)
     try:
+        _empty_tensor(blobs, record.table)
         return KnownTexts.from_table(
-            table.numpy(),
+            _tensor(blobs.get(record.table), record.table).numpy(),
             [one.name for one in contents.classes],
             keys=[bytes.fromhex(key) for key in record.keys],
             unlisted=record.unlisted,
         )
     except (InvalidData, TypeError) as error:
-        raise DamagedModel(
-            f"blobs/{record.table.file} is not what repcl writes: {one_line(error)}."
-        ) from error
+        raise DamagedModel(f"blobs/{record.table.file} is no list of hashes ({one_line(error)}).") from error
 
 
 def _put_known(state: ClassifierState, blobs: Blobs) -> KnownRecord:
