@@ -1,8 +1,9 @@
-"""Any sequence of learn, rename, merge, remove, save, load and rollback keeps a classifier consistent."""
+"""Any sequence of learn, correct, forget, rename, merge, remove, save, load and rollback is consistent."""
 
 import shutil
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from repcl import ContinualClassifier
-from repcl.classifier import ForgettingWarning, ModelFolder
+from repcl.classifier import ForgettingWarning, InvalidInput, ModelFolder
+from repcl.data import Example
 from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
 from tests.conftest import TOPICS
 
@@ -24,7 +26,7 @@ numbers = st.integers(0, 50)
 class LifeOfAClassifier(RuleBasedStateMachine):
     """A classifier, what its classes should be, and its folder with what each revision should answer."""
 
-    @initialize(method=st.sampled_from(["fea", "sequential", "repcl"]), first=topics)
+    @initialize(method=st.sampled_from(["fea", "sequential", "repcl", "instant"]), first=topics)
     def begin(self, method: str, first: list[str]) -> None:
         self.home = Path(tempfile.mkdtemp())
         self.folder = ModelFolder(self.home / "model")
@@ -50,6 +52,31 @@ class LifeOfAClassifier(RuleBasedStateMachine):
         with quiet():
             self.classifier.partial_fit(*toy(*names, texts=texts, start=start))
         self.classes |= set(names)
+
+    @rule(index=numbers, name=st.sampled_from(["vehicle", "union"]))
+    def correct(self, index: int, name: str) -> None:
+        text = self.some_text(index)
+        with quiet():
+            self.classifier.partial_fit([text], [name])
+        assert not {one.label for one in self.kept() if one.text == text} - {name}
+        self.classes = set(self.classifier.classes_.tolist())
+
+    @precondition(lambda self: len(self.classes) > 1)
+    @rule(index=numbers)
+    def forget(self, index: int) -> None:
+        text = self.some_text(index)
+        with quiet(), suppress(InvalidInput):  # nothing is known of it, or it is all that is known
+            self.classifier.forget_texts([text])
+            assert text not in {one.text for one in self.kept()}
+        self.classes = set(self.classifier.classes_.tolist())
+
+    def some_text(self, index: int) -> str:
+        kept = sorted(one.text for one in self.kept())
+        return kept[index % len(kept)] if kept else "a text that was never seen"
+
+    def kept(self) -> list[Example]:
+        state = self.classifier.fitted_state()
+        return [*state.method.memory, *state.held_out]
 
     @rule(index=numbers, name=st.sampled_from(["first", "second", "fruit"]))
     def rename(self, index: int, name: str) -> None:
@@ -112,6 +139,8 @@ class LifeOfAClassifier(RuleBasedStateMachine):
         assert set(kept) <= self.classes
         held = [example.label for example in self.classifier.fitted_state().held_out]
         assert set(held) <= self.classes
+        table = self.classifier.fitted_state().known.to_table(self.classifier.method_.classes)
+        assert len(table) == len(self.classifier.fitted_state().known)
         assert all(held.count(name) <= HELD for name in set(held))
 
 

@@ -93,7 +93,8 @@ def test_an_update_that_harms_old_classes_is_kept_but_not_used(repcl, model, tmp
     assert output.code == 3
     assert "Not used: class 'fruit' lost 2 of its 2 held-out texts" in output.out
     assert "Regressed classes" in output.out
-    assert f"repcl rollback {model} 2" in output.out
+    assert f"repcl accept {model}\n" in output.out
+    assert f"repcl discard {model}\n" in output.out
     assert ModelFolder(model).current() == 1
     assert repcl("rollback", model, 2).code == 0
     assert ModelFolder(model).current() == 2
@@ -130,7 +131,8 @@ def test_learn_speaks_json(repcl, model, tmp_path, monkeypatch):
     assert told["revision"] == 2
     assert not told["is_current"]
     assert told["update"]["new_classes"] == ["weather"]
-    assert told["accept_with"] == f"repcl rollback {model} 2"
+    assert told["accept_with"] == f"repcl accept {model}"
+    assert told["discard_with"] == f"repcl discard {model}"
 
 
 @pytest.mark.parametrize(
@@ -505,7 +507,7 @@ def test_a_message_about_a_label_that_steers_is_escaped(repcl, model):
     assert "\x1b[2J" not in output.err
 
 
-@pytest.mark.parametrize("typed", ["--5", "-", "5" * 5000, "-" * 100, "٣" * 30, "1_0", " 5", "5-"])
+@pytest.mark.parametrize("typed", ["--5", "-", "5" * 5000, "-" * 100, "٣" * 30, "1_0", "5-"])
 def test_a_typed_label_that_only_looks_like_a_number_is_refused(repcl, encoder_folder, tmp_path, typed):
     classifier = ContinualClassifier("ncm", str(encoder_folder), device="cpu")
     classifier.fit(["apple", "pear", "car", "bike"], [1, 1, 2, 2]).save(tmp_path / "model")

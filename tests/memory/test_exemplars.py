@@ -79,3 +79,12 @@ def test_text_bytes_count_bytes_and_not_characters() -> None:
     memory = ExemplarMemory(10)
     memory.keep("x", [Example("é", "x"), Example("abc", "x")])
     assert memory.text_bytes() == 5
+
+
+def test_dropped_examples_are_gone_and_a_class_without_any_is_as_if_never_kept():
+    memory = ExemplarMemory(3)
+    memory.keep("a", [Example("one", "a"), Example("two", "a")])
+    memory.keep("b", [Example("one", "b")])
+    memory.drop([Example("one", "a"), Example("one", "b"), Example("one", "c")])
+    assert list(memory) == [Example("two", "a")]
+    assert memory.classes == ["a"]

@@ -417,3 +417,40 @@ def test_no_examples_have_no_scores(chosen: type[FrozenMethod]) -> None:
 def test_the_bytes_kept_are_counted_as_saved() -> None:
     method = learned(NCM, toy_task("sentence", "fruit", "vehicle"), keep_embeddings=False)
     assert method.statistics_bytes() == 2 * 96 * 4 + 2 * 4  # sums and counts
+
+
+# ---- taking back what is known to have been learned ------------------------------------------------
+
+
+def test_a_known_text_is_taken_out_by_its_kept_row_though_another_machine_computed_it() -> None:
+    task = toy_task("sentence", "fruit", "vehicle", train=4)
+    method = learned(Instant, task)
+    elsewhere = learned(Instant, Task(task.classes, task.train[1:], []))
+    row = (method.ledger.kept.rows[:1].int() + 9).short()
+    elsewhere.ledger.book_in(row, torch.tensor([0]), elsewhere.features)
+    with pytest.raises(InvalidData, match="never learned with that label"):
+        elsewhere.take_back(task.train[:1], are_known=False)
+    elsewhere.take_back(task.train[:1])
+    assert_same_statistics(elsewhere, learned(Instant, Task(task.classes, task.train[1:], [])))
+    assert (elsewhere.class_size("fruit"), elsewhere.class_size("vehicle")) == (3, 4)
+
+
+@every_method
+def test_a_class_stays_until_it_is_left_out_when_its_last_example_is_taken_back(
+    chosen: type[FrozenMethod],
+) -> None:
+    task = toy_task("sentence", "fruit", "vehicle", train=2)
+    method = learned(chosen, task)
+    method.take_back(task.train[:2])
+    assert method.classes == ["fruit", "vehicle"]
+    method.learn(Task(("fruit",), task.train[:2], []))
+    torch.testing.assert_close(
+        method.scores(unseen(*TOPICS)), learned(chosen, task).scores(unseen(*TOPICS)), rtol=0, atol=1e-4
+    )
+
+
+def test_kept_rows_tell_which_examples_were_learned_and_none_is_counted_twice() -> None:
+    task = toy_task("sentence", "fruit", "vehicle", train=2)
+    asked = [task.train[0], task.train[0], Example("bob won the war", "fruit"), task.train[3]]
+    assert learned(Instant, task).may_have_learned(asked) == [True, False, False, True]
+    assert learned(NCM, task, keep_embeddings=False).may_have_learned(asked) == [True] * 4

@@ -26,6 +26,7 @@ from repcl.classifier.inputs import (
     label_type,
     labeled,
 )
+from repcl.classifier.labels import note_spellings, settled
 from repcl.classifier.state import ClassifierState, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
@@ -33,7 +34,7 @@ from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Re
 from repcl.classifier.store.snapshot import pack, unpack
 from repcl.data import Example, InputKind
 from repcl.data.rows import shortened
-from repcl.errors import RepclError
+from repcl.errors import RepclError, UnknownName
 from repcl.methods import Method
 from repcl.model.encoders import NamedByFolder, use_pretrained
 from repcl.training import Observer
@@ -104,13 +105,18 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self: Own, X: Any, y: Any) -> Own:
         """Forget everything and learn texts `X` with labels `y`."""
-        examples, labels = _read(X, y)
+        examples, given = _read(X, y)
+        labels = _settled(given, ())
         checked = labeled(examples, labels)
         self._state = self._new_state(common_kind(examples), label_type(labels))
         self._home, self._is_interrupted = None, False
         with self._updating() as state:
             self.last_update_ = updates.learn(
-                state, checked, per_class=self.holdout_per_class, tolerance=self.tolerance
+                state,
+                checked,
+                per_class=self.holdout_per_class,
+                keeps_hashes=self._keeps_hashes,
+                tolerance=self.tolerance,
             )
         return self
 
@@ -119,16 +125,21 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Own:
         """Learn texts `X` with labels `y`; labels not seen before are new classes.
 
+        A text that was learned under another label loses that one: it is corrected.
+
         Args:
             X: a sequence of str, or of `Example` for relations and events.
             y: their labels, str or int.
             classes: if given, labels outside it are refused, and all of it is in `classes_` at once.
             observer: hears about progress.
         """
-        examples, labels = _read(X, y)
+        examples, given = _read(X, y)
         state = self.fitted_state() if self._state is not None else None
         kind = common_kind(examples, state.kind if state else None)
-        declared = as_labels(classes, len(classes)) if classes is not None else labels
+        announced = as_labels(classes, len(classes)) if classes is not None else []
+        every = _settled([*given, *announced], state.names if state else ())
+        labels = every[: len(given)]
+        declared = every[len(given) :] if classes is not None else labels
         labels_are = label_type([*labels, *declared], state.label_type if state else None)
         allowed = set(declared)
         for label in labels:
@@ -146,8 +157,38 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 state,
                 checked,
                 per_class=self.holdout_per_class,
+                keeps_hashes=self._keeps_hashes,
                 tolerance=self.tolerance,
                 observer=observer,
+            )
+        return self
+
+    def forget_texts(self: Own, X: Any, y: Any = None) -> Own:
+        """Take back texts that were learned or held out; a class that loses its last text is removed.
+
+        The frozen learners (`instant`, ...) become what they would be, had they never seen the texts. Trained
+        methods drop them from what they keep, but their weights were shaped by them:
+        `last_update_.is_exact` says which.
+
+        Args:
+            X: the texts; those that are not known are counted in `last_update_.not_found`.
+            y: if given, each text is forgotten under this label only.
+        """
+        state = self.fitted_state()
+        examples = as_examples(X)
+        common_kind(examples, state.kind)
+        labels: list[Label] = [""] * len(examples)
+        if y is not None:
+            labels = as_labels(y, len(examples))
+            label_type(labels, state.label_type)
+            names = settled(map(str, labels), state.names)
+            labels = [names[str(label)] for label in labels]
+        if not examples:
+            raise InvalidInput("Expected at least one text to forget, found none.")
+        checked = labeled(examples, labels)
+        with self._updating(refused_by=(InvalidInput, UnknownName)) as state:
+            self.last_update_ = updates.forget_texts(
+                state, checked, keeps_hashes=self._keeps_hashes, tolerance=self.tolerance
             )
         return self
 
@@ -207,7 +248,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         theirs = other.fitted_state()
         with self._updating(refused_by=RepclError) as state:
             self.last_update_ = updates.absorb(
-                state, theirs, per_class=self.holdout_per_class, tolerance=self.tolerance
+                state,
+                theirs,
+                per_class=self.holdout_per_class,
+                keeps_hashes=self._keeps_hashes,
+                tolerance=self.tolerance,
             )
         return self
 
@@ -337,10 +382,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._state
 
     def label_of(self, typed: str) -> Label:
-        """A label in the type that labels were given in, from what a user typed."""
-        if self.fitted_state().label_type == "number" and re.fullmatch("-?[0-9]{1,19}", typed):
+        """A label in the type that labels were given in, from what a user typed: the class that it names."""
+        state = self.fitted_state()
+        if state.label_type == "number" and re.fullmatch("-?[0-9]{1,19}", typed.strip()):
             return int(typed)
-        return typed
+        return settled([typed], state.names)[typed]
 
     # ---- inside ---------------------------------------------------------------------------------
 
@@ -362,6 +408,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             settings=self.settings or {},
             memory_per_class=self.memory_per_class,
             memory_total=self.memory_total,
+            holdout_per_class=self.holdout_per_class,
         )
         return new_state(
             self.method,
@@ -374,8 +421,15 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
         )
 
+    @property
+    def _keeps_hashes(self) -> bool:
+        """Whether texts are recognized when they come again; not where nothing of a text may be kept."""
+        return self.memory_per_class > 0 or self.holdout_per_class > 0
+
     @contextmanager
-    def _updating(self, *, refused_by: type[Exception] | tuple[()] = ()) -> Iterator[ClassifierState]:
+    def _updating(
+        self, *, refused_by: type[Exception] | tuple[type[Exception], ...] = ()
+    ) -> Iterator[ClassifierState]:
         """Change the state and leave in `last_update_` what that did; a state left half changed is not used.
 
         Args:
@@ -405,8 +459,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _name(self, label: Label) -> str:
         """The name under which the method knows a label."""
         (checked,) = as_labels([label], 1)
-        label_type([checked], self.fitted_state().label_type)
-        return str(checked)
+        state = self.fitted_state()
+        label_type([checked], state.label_type)
+        return settled([str(checked)], state.names)[str(checked)]
 
     def _parameters(self) -> dict[str, Any]:
         """The arguments of the constructor as JSON can hold them; the device is this machine's business."""
@@ -423,6 +478,13 @@ def _read(X: Any, y: Any) -> tuple[list[Example], list[Label]]:
     if not examples:
         raise InvalidInput("Expected at least one text to learn from, found none.")
     return examples, labels
+
+
+def _settled(labels: Sequence[Label], known: Sequence[str]) -> list[Label]:
+    """The labels of the classes that are meant, with a warning where they look alike."""
+    taken = settled([label for label in labels if isinstance(label, str)], known)
+    note_spellings(taken, known)
+    return [taken[label] if isinstance(label, str) else label for label in labels]
 
 
 def _plain(value: Any) -> Any:

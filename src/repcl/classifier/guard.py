@@ -1,7 +1,7 @@
 """Guarded learning: held-out texts are scored before and after an update, and a loss is named, or refused."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 
 from scipy.stats import binomtest
@@ -21,13 +21,19 @@ class ForgettingWarning(UserWarning):
 
 
 def hold_out(
-    incoming: Sequence[Example], held: Sequence[Example], *, per_class: int, seed: int
+    incoming: Sequence[Example],
+    held: Sequence[Example],
+    *,
+    per_class: int,
+    seed: int,
+    never: Collection[Example] = (),
 ) -> tuple[list[Example], list[Example]]:
     """Divide examples into those to learn from and those to hold out, beside the ones already held out.
 
     Of each class at most one distinct text in five is held out, and no more than are missing to
     `per_class`; a class of four texts loses none. Which ones depends on the texts and the seed, not on their
     order. A text that is held out is not learned from when it comes again, unless nothing else comes.
+    Those in `never` are not drawn: they were learned from before, or correct what was learned.
 
     Returns:
         The examples to learn from, and all that are held out from now on.
@@ -41,8 +47,9 @@ def hold_out(
         fresh = own - kept
         if not fresh:
             kept -= own
-        room = max(0, min(per_class - counts[label], len(fresh) // TEXTS_PER_HELD_OUT))
-        kept |= set(sorted(fresh, key=lambda example: _drawn(seed, example))[:room])
+        drawable = fresh.difference(never)
+        room = max(0, min(per_class - counts[label], len(drawable) // TEXTS_PER_HELD_OUT))
+        kept |= set(sorted(drawable, key=lambda example: _drawn(seed, example))[:room])
     train = [example for example in incoming if example not in kept]
     return train, sorted(kept, key=lambda example: (example.label, repr(example)))
 

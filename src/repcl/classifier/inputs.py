@@ -10,6 +10,7 @@ import numpy as np
 from repcl.classifier.store.records import LabelType
 from repcl.data import Example, InputKind
 from repcl.data.files import input_kind
+from repcl.data.normal import normal_example
 from repcl.data.rows import shortened
 from repcl.errors import InvalidData
 
@@ -73,13 +74,20 @@ def as_classes(names: Iterable[str], kind: LabelType) -> Any:
 
 
 def labeled(examples: Sequence[Example], labels: Sequence[Label]) -> list[Example]:
-    """The examples with these labels, in an order that does not depend on the order given."""
-    found = [replace(example, label=str(label)) for example, label in zip(examples, labels, strict=True)]
-    for index, example in enumerate(found):
+    """The examples with these labels, in an order that does not depend on the order given.
+
+    Texts come without blanks around them and in one form of Unicode, so that a text is known when it comes
+    again.
+    """
+    for index, example in enumerate(examples):
         if not example.text.strip():
             raise InvalidInput(
                 f"Expected texts, found an empty one ({example.text!r}) at position {index}: leave it out."
             )
+    found = [
+        replace(normal_example(example), label=str(label))
+        for example, label in zip(examples, labels, strict=True)
+    ]
     return sorted(found, key=lambda example: (example.label, example.text, repr(example)))
 
 

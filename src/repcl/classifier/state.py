@@ -15,6 +15,7 @@ from repcl.classifier.calibration import (
     unknown_rule,
 )
 from repcl.classifier.inputs import Label
+from repcl.classifier.known import KnownTexts
 from repcl.classifier.store.records import Calibration, LabelType, Update
 from repcl.data import Example, InputKind
 from repcl.errors import InvalidSetting
@@ -34,6 +35,7 @@ class ClassifierState:
         origins: of each class, what identifies it through renames and merges.
         declared: classes that were announced and may have no example yet.
         held_out: texts that are never trained on.
+        known: which texts were learned under which label.
         calibration: how scores become probabilities.
         updates_made: since the classifier was made.
         updates: those since it was last saved.
@@ -46,6 +48,7 @@ class ClassifierState:
     origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
     declared: tuple[str, ...] = ()
     held_out: list[Example] = field(default_factory=list)
+    known: KnownTexts = field(default_factory=KnownTexts)
     calibration: Calibration = field(default_factory=Calibration)
     updates_made: int = 0
     updates: list[Update] = field(default_factory=list)
@@ -60,6 +63,13 @@ class ClassifierState:
     def names(self) -> list[str]:
         """All classes, also those announced only."""
         return list(dict.fromkeys([*self.method.classes, *self.declared]))
+
+    def texts_learned(self, name: str) -> int | None:
+        """How many texts a class was learned from, each as often as it was; None where nobody knows."""
+        counted = self.method.class_size(name)
+        if counted is not None or name in self.known.unlisted:
+            return counted
+        return self.known.texts_of(name)
 
     def scores(self, examples: Sequence[Example]) -> Scores:
         """Scores of the learned classes, in the method's order, (examples, classes)."""
@@ -140,8 +150,12 @@ def method_settings(
     settings: Mapping[str, Any],
     memory_per_class: int,
     memory_total: int | None,
+    holdout_per_class: int,
 ) -> dict[str, Any]:
-    """The preset's settings, the user's on top, and the memory budget where the method has one."""
+    """The preset's settings, the user's on top, and the memory budget where the method has one.
+
+    Where no text may be kept, no text's embedding is kept either, unless the user asks for it.
+    """
     chosen = method_class(method)
     if memory_per_class == 0 and _keeps_texts(chosen):
         free = [name for name, other in METHODS.items() if not _keeps_texts(other)]
@@ -152,6 +166,8 @@ def method_settings(
     values = load_preset(preset).settings_for(method, "", kind)
     if "memory_per_class" in chosen.Settings.model_fields:
         values |= {"memory_per_class": memory_per_class, "memory_total": memory_total}
+    if "keep_embeddings" in chosen.Settings.model_fields and not memory_per_class and not holdout_per_class:
+        values["keep_embeddings"] = False
     return values | dict(settings)
 
 

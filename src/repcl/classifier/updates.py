@@ -1,16 +1,25 @@
-"""The updates of a classifier: learn, rename, merge, remove, absorb; each compares before and after."""
+"""The updates of a classifier: learn, forget, rename, merge, remove, absorb; all compare before and after."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
+from repcl.classifier.corrections import (
+    as_learned,
+    compare_with_known,
+    list_learned,
+    plan_removal,
+    recognized,
+    texts_left,
+)
 from repcl.classifier.guard import TOLERANCE, accuracy, compare, hold_out
 from repcl.classifier.inputs import InvalidInput, as_classes, label_type
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.store.records import Update, now
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting, UnknownName
+from repcl.methods.frozen.method import FrozenMethod
 from repcl.training import Observer
 
 Groups = Mapping[str, Sequence[str]]
@@ -22,32 +31,48 @@ def learn(
     examples: Sequence[Example],
     *,
     per_class: int,
+    keeps_hashes: bool = True,
     tolerance: float = TOLERANCE,
     observer: Observer | None = None,
 ) -> Update:
     """Learn examples of new and old classes, and say what happened to the held-out texts of old classes.
 
+    A text that is known under another label loses that one.
+
     Args:
         state: what is changed.
         examples: in an order that does not depend on the order given.
         per_class: how many texts of a class to hold out.
+        keeps_hashes: whether hashes may be kept, by which texts are recognized when they come again.
         tolerance: largest drop of accuracy that is not refused.
         observer: hears about progress.
     """
     method, old = state.method, set(state.method.classes)
-    train, held = hold_out(examples, state.held_out, per_class=per_class, seed=method.seed)
+    lesson = compare_with_known(state, examples)
+    outdated = as_learned(state, lesson.outdated.learned)
+    train, held = hold_out(
+        examples,
+        [example for example in state.held_out if example not in lesson.outdated.held_out],
+        per_class=per_class,
+        seed=method.seed,
+        never=lesson.corrections | lesson.repeated,
+    )
+    repeated = lesson.repeated if method.takes_back_exactly else frozenset()
+    train = [example for example in train if example not in repeated]
+    train, held = _with_last_texts(state, outdated, train, held)
     held_before = set(state.held_out)
     compared = [example for example in held if example in held_before]
     before = state.correct_before(compared)
     names = list(dict.fromkeys(example.label for example in train))
-    method.observer = observer or Observer()
-    try:
-        method.learn(Task(tuple(names), train, []))
-    finally:
-        method.observer = Observer()
-    for name in method.classes:
-        state.origins.setdefault(name, (f"{state.updates_made}:{name}",))
+    method.take_back(outdated)
+    if train:
+        _teach(state, train, observer)
+    elif outdated:
+        method.regroup_classes({name: [name] for name in method.classes})
+    list_learned(state, train, outdated, keeps_hashes=keeps_hashes)
     state.held_out = held
+    emptied = _emptied(state, lesson.outdated.labels)
+    _leave_out(state, emptied)
     after = state.recalibrate()
     comparison = compare(
         [example.label for example in compared],
@@ -63,7 +88,66 @@ def learn(
         examples=len(train),
         held_out=len(set(held) - held_before),
         accuracy=accuracy(list(after.values())),
+        corrected=len(lesson.outdated.texts),
+        repeated=len(repeated),
+        emptied=len(emptied),
+        is_exact=not lesson.outdated.learned or method.takes_back_exactly or method.keeps_everything,
+        recognized=recognized(state, keeps_hashes=keeps_hashes),
         **dict(comparison),
+    )
+
+
+def forget_texts(
+    state: ClassifierState,
+    examples: Sequence[Example],
+    *,
+    keeps_hashes: bool = True,
+    tolerance: float = TOLERANCE,
+) -> Update:
+    """Take back texts that were learned or held out; a class that loses its last one is removed.
+
+    Args:
+        state: what is changed.
+        examples: the texts; one without a label goes under all labels that it is known by.
+        keeps_hashes: whether hashes may be kept.
+        tolerance: largest drop of accuracy that is not worth a warning.
+    """
+    method = state.method
+    _check_known(state, list(dict.fromkeys(example.label for example in examples if example.label)))
+    removal = plan_removal(state, examples)
+    gone = [*as_learned(state, removal.known.learned), *removal.claimed]
+    held = [example for example in state.held_out if example not in removal.known.held_out]
+    last, held = _with_last_texts(state, gone, [], held)
+    left = texts_left(state, gone)
+    labels = {*removal.known.labels, *(example.label for example in gone)}
+    stay = {example.label for example in [*held, *last]}
+    emptied = [name for name in labels - stay if left.get(name, state.texts_learned(name)) == 0]
+    if any(count < 0 for count in left.values()):
+        name = min(left, key=lambda one: left[one])
+        raise InvalidInput(f"More texts of {name!r} are to be forgotten than were learned: check the labels.")
+    if len(emptied) == len(method.classes):
+        raise InvalidInput("These are all texts that the model has learned: delete the model instead.")
+    before = state.correct_before(held)
+    _take_back(state, gone[: len(gone) - len(removal.claimed)], removal.claimed)
+    list_learned(state, (), removal.known.learned, keeps_hashes=keeps_hashes)
+    state.held_out = held
+    _leave_out(state, emptied, always=True)
+    state.declared = tuple(name for name in state.declared if name not in emptied)
+    if last:
+        _teach(state, last, None)
+        list_learned(state, last, (), keeps_hashes=keeps_hashes)
+    return _compared(
+        "forget",
+        state,
+        held,
+        before,
+        tolerance=tolerance,
+        forgotten=removal.texts,
+        not_found=removal.not_found,
+        unchecked=removal.unchecked,
+        emptied=len(emptied),
+        is_exact=not gone or method.takes_back_exactly,
+        recognized=recognized(state, keeps_hashes=keeps_hashes),
     )
 
 
@@ -124,12 +208,18 @@ def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERA
     state.method.forget_class(name)
     state.held_out = kept
     state.origins.pop(name)
+    state.known.regroup({other: [other] for other in state.method.classes})
     state.declared = tuple(other for other in state.declared if other != name)
     return _compared("remove", state, kept, before, tolerance=tolerance)
 
 
 def absorb(
-    state: ClassifierState, other: ClassifierState, *, per_class: int, tolerance: float = TOLERANCE
+    state: ClassifierState,
+    other: ClassifierState,
+    *,
+    per_class: int,
+    keeps_hashes: bool = True,
+    tolerance: float = TOLERANCE,
 ) -> Update:
     """Take over what another classifier learned; exact, for methods that can be united.
 
@@ -137,6 +227,7 @@ def absorb(
         state: what is changed.
         other: stays as it is.
         per_class: held-out texts that a class may have.
+        keeps_hashes: whether hashes may be kept.
         tolerance: largest drop of accuracy that is not worth a warning.
     """
     unite = getattr(state.method, "absorb", None)
@@ -152,6 +243,8 @@ def absorb(
     for name in state.method.classes:
         both = [*state.origins.get(name, ()), *other.origins.get(name, ())]
         state.origins[name] = tuple(dict.fromkeys(both))
+    state.known.absorb(other.known)
+    list_learned(state, (), (), keeps_hashes=keeps_hashes)
     counts, kept = Counter(example.label for example in state.held_out), set(state.held_out)
     for example in other.held_out:
         if counts[example.label] < per_class and example not in kept:
@@ -162,6 +255,64 @@ def absorb(
     return _compared("absorb", state, held, before, tolerance=tolerance, new_classes=new)
 
 
+def _teach(state: ClassifierState, train: Sequence[Example], observer: Observer | None) -> None:
+    """Let the method learn examples, and give new classes their origins."""
+    method, names = state.method, dict.fromkeys(example.label for example in train)
+    method.observer = observer or Observer()
+    try:
+        method.learn(Task(tuple(names), list(train), []))
+    finally:
+        method.observer = Observer()
+    for name in method.classes:
+        state.origins.setdefault(name, (f"{state.updates_made}:{name}",))
+
+
+def _with_last_texts(
+    state: ClassifierState, gone: Sequence[Example], train: Sequence[Example], held: Sequence[Example]
+) -> tuple[list[Example], list[Example]]:
+    """What to learn and to hold out; a class that loses all it was learned from learns its held-out texts.
+
+    Trained methods know a class by their weights, too, and go on holding its texts out.
+    """
+    if not state.method.takes_back_exactly:
+        return list(train), list(held)
+    taught = {example.label for example in train}
+    bare = {name for name, left in texts_left(state, gone).items() if left == 0} - taught
+    last = [example for example in held if example.label in bare]
+    return [*train, *last], [example for example in held if example.label not in bare]
+
+
+def _take_back(state: ClassifierState, known: Sequence[Example], claimed: Sequence[Example]) -> None:
+    """Let the method take examples back: those that it is known to have learned, and others."""
+    method = state.method
+    if isinstance(method, FrozenMethod):
+        method.take_back(claimed, are_known=False)  # first, for it may be refused
+    method.take_back(known)
+
+
+def _emptied(state: ClassifierState, names: Iterable[str]) -> list[str]:
+    """Those of the classes that have no text any more."""
+    held = {example.label for example in state.held_out}
+    return [name for name in names if name not in held and state.texts_learned(name) == 0]
+
+
+def _leave_out(state: ClassifierState, names: Sequence[str], *, always: bool = False) -> None:
+    """Drop classes that have no text any more.
+
+    Args:
+        state: what is changed.
+        names: of the classes.
+        always: also where there are none, to settle what was taken back.
+    """
+    if not names and not always:
+        return
+    groups = {name: [name] for name in state.method.classes if name not in names}
+    state.method.regroup_classes(groups)
+    state.known.regroup(groups)
+    for name in names:
+        state.origins.pop(name, None)
+
+
 def _check_known(state: ClassifierState, names: Sequence[str]) -> None:
     for name in names:
         if name not in state.method.classes:
@@ -170,6 +321,7 @@ def _check_known(state: ClassifierState, names: Sequence[str]) -> None:
 
 def _regroup(state: ClassifierState, groups: Groups) -> None:
     state.method.regroup_classes(groups)
+    state.known.regroup(groups)
     state.correct = {}  # its examples have their old labels
     state.origins = {
         name: tuple(dict.fromkeys(origin for part in parts for origin in state.origins[part]))
@@ -186,13 +338,13 @@ def _new_names(groups: Groups) -> dict[str, str]:
 
 
 def _compared(
-    action: Literal["merge", "remove", "absorb"],
+    action: Literal["merge", "remove", "absorb", "forget"],
     state: ClassifierState,
     held: Sequence[Example],
     before: Sequence[bool],
     *,
     tolerance: float,
-    new_classes: tuple[str, ...] = (),
+    **more: Any,
 ) -> Update:
     """The update, with what it did to the held-out texts that are left."""
     after = state.recalibrate()
@@ -201,7 +353,7 @@ def _compared(
     return Update(
         action=action,
         when=now(),
-        new_classes=new_classes,
         accuracy=accuracy(list(after.values())),
+        **more,
         **dict(comparison),
     )

@@ -102,6 +102,7 @@ def remove(
     folder = ModelFolder(model)
     with folder.lock("removing a class", wait=wait, tell=_tell):
         classifier = ContinualClassifier.load(model, device="cpu")
+        name = str(classifier.label_of(name))
         origins = classifier.fitted_state().origins.get(name, ())
         if origins:
             with notes_to(sentence_console(stderr=True)):

@@ -1,4 +1,4 @@
-"""`repcl history` and `repcl rollback`: the revisions of a model folder."""
+"""`repcl history`, `rollback`, `accept` and `discard`: the revisions of a model folder."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,6 +66,35 @@ def rollback(
     )
 
 
+def accept(model: Model, wait: Wait = 600.0, as_json: Json = False) -> None:
+    """Use the newest update although the guard refused it."""
+    from repcl.classifier.store.folder import ModelFolder
+
+    folder = ModelFolder(model)
+    folder.refused()
+    with folder.lock("accepting an update", wait=wait):
+        chosen = folder.accept()
+    classes = counted(len(chosen.contents.classes), "class")
+    if as_json:
+        print_json({"model": str(model), "current": chosen.number, "classes": len(chosen.contents.classes)})
+        return
+    sentence_console().print(f"{model} is at revision {chosen.number}, with {classes}.")
+
+
+def discard(model: Model, wait: Wait = 600.0, as_json: Json = False) -> None:
+    """Delete the newest update that the guard refused; the revision in use stays."""
+    from repcl.classifier.store.folder import ModelFolder
+
+    folder = ModelFolder(model)
+    folder.refused()
+    with folder.lock("discarding an update", wait=wait):
+        gone, current = folder.discard().number, folder.current()
+    if as_json:
+        print_json({"model": str(model), "current": current, "discarded": gone})
+        return
+    sentence_console().print(f"Revision {gone} is deleted; {model} stays at revision {current}.")
+
+
 def _plain(revision: "Revision") -> dict[str, Any]:
     """A revision for programs: everything but the list of files."""
     found = revision.model_dump(mode="json", exclude={"contents"})
@@ -99,8 +128,10 @@ def _cells(revision: "Revision", current: int) -> list[str]:
 def _described(update: "Update") -> str:
     if update.action == "remove":
         return "removed a class"
+    if update.action == "forget":
+        return f"forgot {counted(update.forgotten, 'text')}"
     if update.action in ("rename", "merge"):
         return f"{update.action}d to {', '.join(update.new_classes)}"
-    names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)]
+    names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)] or ["nothing new"]
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{'absorbed' if update.action == 'absorb' else 'learned'} {', '.join(names[:NAMES_SHOWN])}{more}"

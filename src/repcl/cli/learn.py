@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.labels import one_label_where_case_differs
 from repcl.cli.options import Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted, print_table
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 REFUSED = 3
 NAMES_SHOWN = 8
 CHANGEABLE = ("holdout_per_class", "tolerance")
+TRACES = (
+    "they are dropped from what is kept, but the weights were trained on them as they were; teach a new "
+    "model where that matters."
+)
 
 
 def learn(
@@ -74,6 +79,7 @@ def learn(
     if set_:
         wishes["settings"] = _settings(folder, method, set_)
     given = {key: value for key, value in wishes.items() if value is not None}
+    examples = one_label_where_case_differs(examples, folder.in_use().contents.names if folder.exists else ())
     from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
 
     with folder.lock(f"learning {data.name}", wait=wait, tell=errors.print):
@@ -83,7 +89,8 @@ def learn(
             _set_parameters(classifier, given, model)
             if encoder is not None:  # the user's word, where the folder's own would not do
                 classifier.use_encoder(encoder)
-            labels = [classifier.label_of(label) for label in labels]
+            if classifier.fitted_state().label_type == "number":
+                labels = [classifier.label_of(label) for label in labels]
         else:
             classifier = ContinualClassifier(**given, device=device)
         _note_conflicts(examples, errors)
@@ -135,11 +142,6 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
         )
 
 
-def _use_command(model: Path, number: int) -> str:
-    """What to type to use a revision."""
-    return shlex.join(["repcl", "rollback", str(model), str(number)])
-
-
 def _report_json(model: Path, revision: "Revision", update: "Update", is_used: bool) -> None:
     found = {
         "model": str(model),
@@ -150,7 +152,7 @@ def _report_json(model: Path, revision: "Revision", update: "Update", is_used: b
         "update": update.model_dump(mode="json"),
     }
     if not is_used:
-        found["accept_with"] = _use_command(model, revision.number)
+        found |= {f"{word}_with": shlex.join(["repcl", word, str(model)]) for word in ("accept", "discard")}
     print_json(found)
 
 
@@ -162,15 +164,47 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
         for names, kind in ((update.new_classes, "new"), (update.more_of, "known"))
         if names
     ]
-    say(f"Learned {' and '.join(learned)} from {update.examples} texts; {update.held_out} more held out.")
+    if learned or update.held_out:
+        what = " and ".join(learned) or "nothing"
+        say(f"Learned {what} from {update.examples} texts; {update.held_out} more held out.")
+    else:
+        say("Nothing is new: all texts are known with these labels.")
+    for sentence in about_known_texts(update):
+        say(sentence)
     print_changes(console, update)
     if is_used:
         classes = counted(len(revision.contents.classes), "class")
         say(f"{model} is at revision {revision.number}, with {classes}.")
         return
     say(f"Not used: {'; '.join(update.reasons)}.")
-    say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use. To use the new one:")
-    say(f"  {_use_command(model, revision.number)}")
+    say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use. To use or delete it:")
+    for word in ("accept", "discard"):
+        say(f"  {shlex.join(['repcl', word, str(model)])}")
+
+
+def about_known_texts(update: "Update") -> list[str]:
+    """What an update did to texts that were known before, a sentence each."""
+    said = []
+    if update.corrected:
+        said.append(
+            f"Corrected {counted(update.corrected, 'text')} that had another label before"
+            + (", as if never learned under it." if update.is_exact else f": {TRACES}")
+        )
+    if update.repeated:
+        said.append(f"Known with the same label, and not counted twice: {counted(update.repeated, 'text')}.")
+    if update.emptied:
+        said.append(f"Removed, for no text is left: {counted(update.emptied, 'class')}.")
+    if update.recognized == "none":
+        said.append(
+            "Corrections cannot be recognized: with memory_per_class = 0 and holdout_per_class = 0 nothing "
+            "is kept by which a text is known again."
+        )
+    if update.recognized == "some":
+        said.append(
+            "Not every text can be recognized when it is corrected: of some that were learned earlier no "
+            "hash was kept."
+        )
+    return said
 
 
 def print_changes(console: Console, update: "Update") -> None:

@@ -11,8 +11,9 @@ from repcl.cli.bench import bench
 from repcl.cli.classes import classes_app
 from repcl.cli.data import data_app
 from repcl.cli.discover import discover_command
+from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
-from repcl.cli.history import history, rollback
+from repcl.cli.history import accept, discard, history, rollback
 from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
 from repcl.cli.lists import list_things
@@ -43,6 +44,9 @@ app.command()(evaluate)
 app.add_typer(classes_app, name="classes")
 app.command()(history)
 app.command()(rollback)
+app.command()(accept)
+app.command()(discard)
+app.command("forget")(forget_command)
 app.command("discover")(discover_command)
 app.command("list")(list_things)
 app.add_typer(data_app, name="data")

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -89,6 +90,8 @@ def evaluate(
 
     examples = read_examples(data, text_column=text_column, label_column=label_column)
     classifier = ContinualClassifier.load(model, revision=revision, device=device)
+    meant = {label: str(classifier.label_of(label)) for label in {example.label for example in examples}}
+    examples = [replace(example, label=meant[example.label]) for example in examples]
     known = {str(label) for label in classifier.classes_}
     tested = [example for example in examples if example.label in known]
     strangers = Counter(example.label for example in examples if example.label not in known)

@@ -53,6 +53,14 @@ class ExemplarMemory:
         """Replace the exemplars of a class."""
         self._kept[name] = list(examples)
 
+    def drop(self, examples: Iterable[Example]) -> None:
+        """Keep these examples no longer; a class that has none left is as if none was ever kept."""
+        gone = set(examples)
+        for name in {example.label for example in gone} & self._kept.keys():
+            self._kept[name] = [example for example in self._kept[name] if example not in gone]
+            if not self._kept[name]:
+                del self._kept[name]
+
     def shrink(self, budget: int) -> None:
         """Drop the least telling exemplars of every class above the budget."""
         for name, kept in self._kept.items():

@@ -38,6 +38,8 @@ class Method(RowOwner, ABC):
     """Named settings that make another row of a table, as in `repcl@no-xmlm`."""
     keeps_everything: ClassVar[bool] = False
     """Whether the memory is unbounded, as for the upper bound `joint`."""
+    takes_back_exactly: ClassVar[bool] = False
+    """Whether `take_back` leaves no trace of what was learned."""
 
     settings: MethodSettings
     head: ClassifierHead
@@ -140,6 +142,18 @@ class Method(RowOwner, ABC):
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
+
+    def class_size(self, name: str) -> int | None:  # noqa: ARG002 (for subclasses)
+        """How many examples a class was learned from, where that is counted."""
+        return None
+
+    def take_back(self, examples: Sequence[Example]) -> None:
+        """Drop examples, each with the label it was learned with, from all that is kept.
+
+        Weights that they helped to train stay. `learn` or `regroup_classes` has to follow before anything
+        is asked; a class that has no example left stays until it is left out there.
+        """
+        self.memory.drop(examples)
 
     def forget_class(self, name: str) -> None:
         """Drop a class and all that is held of it; weights that its texts helped to train stay."""

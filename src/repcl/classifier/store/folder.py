@@ -225,6 +225,27 @@ class ModelFolder:
             self._switch(number)
         return revision
 
+    def refused(self) -> Revision:
+        """The newest update of the revision in use that the guard refused and that waits for a decision."""
+        current = self.current()
+        waiting = [one for one in self.history() if one.is_refused and one.parent == current]
+        if not waiting:
+            raise MissingData(
+                f"No refused update of revision {current} waits in {shown(self.path)}: `repcl history` shows "
+                "its revisions, `repcl rollback` uses another one."
+            )
+        return waiting[-1]
+
+    def accept(self) -> Revision:
+        """Use the update that the guard refused."""
+        return self.rollback(self.refused().number)
+
+    def discard(self) -> Revision:
+        """Delete the update that the guard refused."""
+        revision = self.refused()
+        self.purge([revision.number])
+        return revision
+
     def purge(self, numbers: Iterable[int]) -> None:
         """Delete revisions that are not in use, and the files that no other revision needs.
 
@@ -374,8 +395,8 @@ class ModelFolder:
         body, mark, _ = text.rpartition(MARK)
         if mark:
             return text == _sealed(body)
-        head, tail = TEMPLATE.split("{rows}")  # the first folders have no mark
-        return text.startswith(head) and text.endswith(tail)
+        head, tail = TEMPLATE.split("{rows}")  # the first folders have no mark, nor hashes
+        return text.startswith(head) and text.endswith((tail.format(hashes=HASHES), tail.format(hashes="")))
 
     # ---- inside: records ------------------------------------------------------------------------
 
@@ -462,7 +483,7 @@ class ModelFolder:
         if self._found(README) is not None and not self._is_own_readme():
             return
         rows = "\n".join(_readme_row(revision) for revision in self.history())
-        write_whole(self.path / README, _sealed(TEMPLATE.format(rows=rows)), durable=True)
+        write_whole(self.path / README, _sealed(TEMPLATE.format(rows=rows, hashes=HASHES)), durable=True)
 
     def _refresh_readme(self) -> None:
         """Write the README if there is room: none at all is better than one that is out of date."""
@@ -505,6 +526,12 @@ class ModelFolder:
                 os.rmdir(self.path)
 
 
+HASHES = """\
+- Of every text that was learned there is a hash, made with a key that the revision holds, unless
+  `memory_per_class` and `holdout_per_class` are 0. No text can be read from it, but who has a text and this
+  folder can find out whether it was learned.
+"""
+
 TEMPLATE = """\
 # A text classifier made by repcl
 
@@ -522,6 +549,7 @@ It holds weights (safetensors), JSON and JSONL; nothing in it is executed when i
 - *Held-out texts* were given for learning but are never learned from; they are kept word for word to measure
   whether an update harms old classes, and to calibrate confidence.
 - Both are in `blobs/*.jsonl`, with their labels. Names of classes are in `revisions/*.json`.
+{hashes}\
 - Trained weights can carry traces of the texts they were trained on; statistics of the frozen learners
   (`instant`, `lda`, `ncm`, `refit`) are computed from them.
 

@@ -29,6 +29,7 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 MEGABYTE = 1 << 20
 LARGEST_LINE = 64 * MEGABYTE
 LARGEST_JSON = 64 * MEGABYTE
+LARGEST_TABLE = 256 * MEGABYTE  # hashes of eleven million texts
 LARGEST_FILE = 4 << 30
 LARGEST_MODEL = 16 << 30
 LARGEST_NUMBER = 999_999
@@ -40,6 +41,7 @@ Count = Annotated[int, Field(ge=0, le=10**12)]
 Number = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Short = Annotated[str, StringConstraints(max_length=200)]
+Key = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
 
 
 class DamagedModel(RepclError):
@@ -131,15 +133,33 @@ class Update(Comparison):
         examples: texts learned from.
         held_out: texts of this update that were held out instead.
         accuracy: on all held-out texts after the update, those of new classes too.
+        corrected: texts that were known under another label, which they lost.
+        repeated: texts that were learned under this very label before, and are not counted twice.
+        forgotten: texts that were taken back.
+        not_found: texts that should have been taken back but were not known.
+        unchecked: those of the forgotten texts of which nothing is kept that could tell if they were learned.
+        emptied: classes that lost their last text, and are gone.
+        is_exact: whether nothing is left of the labels and texts that were taken back; trained weights keep
+            traces of what they were trained on.
+        recognized: which of the texts learned so far will be recognized when they come again; None where
+            that was not asked.
     """
 
-    action: Literal["learn", "rename", "merge", "remove", "absorb"]
+    action: Literal["learn", "rename", "merge", "remove", "absorb", "forget"]
     when: Short
     new_classes: tuple[str, ...] = ()
     more_of: tuple[str, ...] = ()
     examples: Count = 0
     held_out: Annotated[Count, Field(validation_alias=formerly("held_back", "held_out"))] = 0
     accuracy: Share | None = None
+    corrected: Count = 0
+    repeated: Count = 0
+    forgotten: Count = 0
+    not_found: Count = 0
+    unchecked: Count = 0
+    emptied: Count = 0
+    is_exact: bool = True
+    recognized: Literal["all", "some", "none"] | None = None
 
 
 class Familiarity(Record):
@@ -211,6 +231,26 @@ class ExamplesRecord(Record):
         return self
 
 
+class KnownRecord(Record):
+    """The hashes of texts that were learned.
+
+    Attributes:
+        keys: that the hashes are made with, in hexadecimal digits; the first one is for new texts.
+        unlisted: classes of which texts were learned that have no hash here.
+        table: hash, class and number of times of each text.
+    """
+
+    keys: Annotated[tuple[Key, ...], Field(min_length=1, max_length=10_000)]
+    unlisted: tuple[ClassName, ...]
+    table: Blob
+
+    @model_validator(mode="after")
+    def _fits(self) -> "KnownRecord":
+        if self.table.bytes > LARGEST_TABLE:
+            raise ValueError(f"hashes have at most {LARGEST_TABLE} bytes")
+        return self
+
+
 class EncoderRecord(Record):
     """What rebuilds the encoder without the package or folder it came from; weights are among the tensors."""
 
@@ -264,11 +304,14 @@ class Contents(Record):
     tensors: dict[str, Blob]
     memory: ExamplesRecord
     held_out: Annotated[ExamplesRecord, Field(validation_alias=formerly("held_back", "held_out"))]
+    known: KnownRecord | None = None
 
     @model_validator(mode="after")
     def _adds_up(self) -> "Contents":
         _check_distinct([record.name for record in self.classes])
         _check_distinct(self.declared)
+        if self.known and not {record.name for record in self.classes}.issuperset(self.known.unlisted):
+            raise ValueError("a class without hashes is not there")
         if self.label_type == "number" and not all(map(is_whole_number, self.names)):
             raise ValueError("labels are numbers, but not all classes have one")
         if sum({blob.file: blob.bytes for blob in self.blobs()}.values()) > LARGEST_MODEL:
@@ -288,6 +331,7 @@ class Contents(Record):
             self.memory.file,
             self.held_out.file,
             *self.tensors.values(),
+            *([self.known.table] if self.known else []),
         ]
 
 

@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from repcl.classifier.known import KnownTexts
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.store.encoder import config_json, empty_encoder, fill_encoder, tokenizer_json
 from repcl.classifier.store.files import Blobs, get_examples, put_examples
@@ -19,11 +20,13 @@ from repcl.classifier.store.records import (
     Contents,
     DamagedModel,
     EncoderRecord,
+    KnownRecord,
     as_text,
     first_problem,
     one_line,
 )
 from repcl.data import Example
+from repcl.data.normal import normal_example
 from repcl.errors import InvalidData
 from repcl.files import parse_json
 from repcl.methods import Method, build_method, make_settings
@@ -81,6 +84,7 @@ def _contents(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blob
         tensors={name: blobs.put(_tensor_bytes(weights[name]), "safetensors") for name in sorted(weights)},
         memory=put_examples(method.memory, blobs),
         held_out=put_examples(state.held_out, blobs),
+        known=_put_known(state, blobs),
     )
 
 
@@ -88,8 +92,15 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
     """The state again; it predicts and learns as if it had never been packed."""
     method = _build(contents, blobs, device)
     names = method.classes
+    exemplars = get_examples(contents.memory, blobs, names, contents.kind)
+    held_out = get_examples(contents.held_out, blobs, names, contents.kind)
+    known = get_known(contents, blobs)
+    if known is None:  # a folder from before there were hashes: what is kept word for word is recognized
+        exemplars, held_out = _normal(exemplars), _normal(held_out)
+        known = KnownTexts(unlisted=names)
+        known.add(exemplars)
     kept: dict[str, list[Example]] = {}
-    for example in get_examples(contents.memory, blobs, names, contents.kind):
+    for example in exemplars:
         kept.setdefault(example.label, []).append(example)
     for name, examples in kept.items():
         method.memory.keep(name, examples)
@@ -99,10 +110,43 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
         label_type=contents.label_type,
         origins={record.name: record.origins for record in contents.classes},
         declared=contents.declared,
-        held_out=get_examples(contents.held_out, blobs, names, contents.kind),
+        held_out=held_out,
+        known=known,
         calibration=contents.calibration,
         updates_made=contents.updates_made,
     )
+
+
+def get_known(contents: Contents, blobs: Blobs) -> KnownTexts | None:
+    """Which texts were learned; None in a folder from before that was kept."""
+    record = contents.known
+    if record is None:
+        return None
+    try:
+        _empty_tensor(blobs, record.table)
+        return KnownTexts.from_table(
+            _tensor(blobs.get(record.table), record.table).numpy(),
+            [one.name for one in contents.classes],
+            keys=[bytes.fromhex(key) for key in record.keys],
+            unlisted=record.unlisted,
+        )
+    except (InvalidData, TypeError) as error:
+        raise DamagedModel(f"blobs/{record.table.file} is no list of hashes ({one_line(error)}).") from error
+
+
+def _put_known(state: ClassifierState, blobs: Blobs) -> KnownRecord:
+    known, classes = state.known, state.method.classes
+    table = torch.from_numpy(known.to_table(classes))
+    return KnownRecord(
+        keys=tuple(key.hex() for key in known.keys),
+        unlisted=tuple(name for name in classes if name in known.unlisted),
+        table=blobs.put(_tensor_bytes(table), "safetensors"),
+    )
+
+
+def _normal(examples: list[Example]) -> list[Example]:
+    """The examples as they would be learned today, each once."""
+    return list(dict.fromkeys(map(normal_example, examples)))
 
 
 def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) -> Method:

@@ -40,8 +40,10 @@ class KeptRows(RowOwner):
         """The rows of a class."""
         return self.rows[self.labels == label]
 
-    def find(self, row: Tensor, label: int, *, but_not: Sequence[int] = (), tolerance: int = 2) -> int | None:
-        """The index of the nearest row of a class; None if it differs by more than rounding."""
+    def find(
+        self, row: Tensor, label: int, *, but_not: Sequence[int] = (), tolerance: int | None = 2
+    ) -> int | None:
+        """The index of the nearest row of a class; None if it differs by more than the tolerance, if any."""
         is_candidate = self.labels == label
         is_candidate[list(but_not)] = False
         candidates = is_candidate.nonzero()[:, 0]
@@ -49,7 +51,8 @@ class KeptRows(RowOwner):
             return None
         distances = (self.rows[candidates].int() - row.int()).abs().amax(dim=1)
         nearest = int(distances.argmin())
-        return int(candidates[nearest]) if distances[nearest] <= tolerance else None
+        is_near = tolerance is None or bool(distances[nearest] <= tolerance)
+        return int(candidates[nearest]) if is_near else None
 
     def remove(self, indices: Sequence[int]) -> None:
         """Forget rows by their indices."""

@@ -10,6 +10,8 @@ from repcl.methods.frozen.kept_rows import KeptRows
 from repcl.methods.frozen.sums import ClassSums, Moments
 
 CHUNK = 1024
+ROUNDING = 2
+"""Steps by which the same text's representation may differ from one computation to the next."""
 
 Features = Callable[[Tensor, int], Tensor]
 """From representations on the grid and the number of a sum to whole numbers in float64, (examples, size)."""
@@ -55,18 +57,32 @@ class Ledger(nn.Module):
         if self.keeps_rows:
             self.kept.add(rows, labels)
 
-    def book_out(self, rows: Tensor, labels: Tensor, features: Features) -> None:
-        """Take away examples that were counted; among kept rows, those that differ by rounding at most."""
+    def book_out(self, rows: Tensor, labels: Tensor, features: Features, *, are_known: bool = False) -> None:
+        """Take away examples that were counted; where rows are kept, it is those rows that go.
+
+        Args:
+            rows: of the examples.
+            labels: their classes.
+            features: of representations.
+            are_known: whether they are known to have been counted, so that the nearest rows are theirs, even
+                where another machine computed them; else a row goes only if it differs by rounding at most.
+        """
         if self.keeps_rows:
-            indices: list[int] = []
-            for row, label in zip(rows, labels.tolist(), strict=True):
-                found = self.kept.find(row, label, but_not=indices)
-                if found is None:
-                    raise InvalidData("A text is to be forgotten that was never learned with that label.")
-                indices.append(found)
+            found = self.find(rows, labels, tolerance=None if are_known else ROUNDING)
+            indices = [index for index in found if index is not None]
+            if len(indices) < len(rows):
+                raise InvalidData("A text is to be forgotten that was never learned with that label.")
             rows = self.kept.rows[indices]
             self.kept.remove(indices)
         self._count(rows, labels, features, sign=-1)
+
+    def find(self, rows: Tensor, labels: Tensor, *, tolerance: int | None = ROUNDING) -> list[int | None]:
+        """The kept row of each example, no row twice; None where there is none."""
+        indices: list[int | None] = []
+        for row, label in zip(rows, labels.tolist(), strict=True):
+            taken = [index for index in indices if index is not None]
+            indices.append(self.kept.find(row, label, but_not=taken, tolerance=tolerance))
+        return indices
 
     def regroup(self, groups: Sequence[Sequence[int]], classes: int, features: Features) -> None:
         """Make each new class of a group of old ones, and take out the classes that are in no group.
@@ -96,7 +112,7 @@ class Ledger(nn.Module):
         if not self.keeps_rows:
             raise InvalidSetting(
                 "To forget a class without its texts a learner needs keep_embeddings = true, this one has "
-                "false: give it the texts to forget (forget_examples)."
+                "false: give it the texts to forget (`repcl forget MODEL DATA`, or forget_texts)."
             )
         rows = self.kept.of(label)
         self._count(rows, torch.full((len(rows),), label), features, sign=-1)

@@ -5,7 +5,7 @@ learner knows is the same for any order of tasks, and anything it learned can be
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -65,6 +65,7 @@ class FrozenMethod(Method):
     """
 
     settings: FrozenSettings
+    takes_back_exactly = True
     has_closed_form: ClassVar[bool] = True
     """Whether leaving one text out is a matter of arithmetic."""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"last-layer": {"layers": LAST_LAYER}}
@@ -144,7 +145,7 @@ class FrozenMethod(Method):
 
     def _scores(self, rows: Tensor) -> Tensor:
         if self._solution is None:
-            self._solution = self._restored()
+            self._solution = self._sound(self.restore)
         scores = torch.cat([self.row_scores(chunk, self._solution) for chunk in torch.split(rows, CHUNK)])
         return self._without_empty(scores).float()
 
@@ -155,11 +156,15 @@ class FrozenMethod(Method):
             scores[:, is_empty] = scores.amin(dim=1, keepdim=True) - 1.0
         return scores
 
-    def _restored(self) -> tuple[Tensor, ...]:
+    def _sound(self, solve: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """A solution of sums that may be any, because they were loaded or texts were taken from them."""
         try:
-            return self.restore()
+            return solve()
         except (np.linalg.LinAlgError, torch.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
-            raise InvalidData("The sums loaded belong to no texts: restore the saved learner.") from error
+            raise InvalidData(
+                "The sums belong to no texts, for they are damaged or lost texts that were never learned: "
+                "restore the saved learner."
+            ) from error
 
     @property
     def can_predict(self) -> bool:
@@ -211,19 +216,45 @@ class FrozenMethod(Method):
         indices = [[self.classes.index(name) for name in names] for names in groups.values()]
         self.ledger.regroup(indices, len(self.classes), self.features)
         self.classes = list(groups)
-        self._solution = self.solve()
+        self._solution = self._sound(self.solve)
 
-    def forget_examples(self, examples: Sequence[Example]) -> None:
-        """Become what the learner would be, had it never seen these examples; emptied classes vanish."""
+    def class_size(self, name: str) -> int:
+        """How many examples a class was learned from."""
+        return int(self.ledger.class_sizes(len(self.classes))[self.classes.index(name)])
+
+    def may_have_learned(self, examples: Sequence[Example]) -> list[bool]:
+        """Whether each example is among those learned with its label, as far as anything kept can tell."""
+        if not self.keeps_rows or not examples:
+            return [True] * len(examples)
+        found = self.ledger.find(self.embed(examples), self._indices(examples))
+        return [index is not None for index in found]
+
+    def take_back(self, examples: Sequence[Example], *, are_known: bool = True) -> None:
+        """Take examples out of the sums; `learn` or `regroup_classes` has to follow, which solves.
+
+        Args:
+            examples: each with the label it was learned with.
+            are_known: whether they are known to have been learned; else what was not is refused, as far as
+                anything kept can tell.
+        """
+        if not examples:
+            return
         indices = self._indices(examples)
         taken = torch.bincount(indices, minlength=len(self.classes))
         left = self.ledger.class_sizes(len(self.classes)) - taken
         if bool((left < 0).any()):
             name = self.classes[int(left.argmin())]
             raise InvalidData(f"More examples of {name!r} are to be forgotten than were learned.")
-        self.ledger.book_out(self.embed(examples), indices, self.features)
-        emptied = {self.classes[index] for index in indices.tolist() if left[index] == 0}
-        self.regroup_classes({name: [name] for name in self.classes if name not in emptied})
+        self.ledger.book_out(self.embed(examples), indices, self.features, are_known=are_known)
+        self._solution = None
+
+    def forget_examples(self, examples: Sequence[Example]) -> None:
+        """Become what the learner would be, had it never seen these examples; emptied classes vanish."""
+        self.take_back(examples, are_known=False)
+        touched = {example.label for example in examples}
+        self.regroup_classes(
+            {name: [name] for name in self.classes if name not in touched or self.class_size(name) > 0}
+        )
 
     def absorb(self, other: "FrozenMethod") -> None:
         """Become what the learner would be, had it also seen all that another one learned."""

@@ -1,0 +1,107 @@
+"""`repcl forget`: take back single texts that a model has learned or holds out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.learn import TRACES, about_known_texts, print_changes
+from repcl.cli.options import Json, Model, TextColumn, Wait
+from repcl.cli.predict import text_examples
+from repcl.cli.stages import notes_to
+from repcl.cli.tables import counted
+from repcl.errors import InvalidData
+
+if TYPE_CHECKING:
+    from repcl.classifier import Update
+    from repcl.data import Example
+
+LABEL = "label"
+
+
+def forget_command(
+    model: Model,
+    data: Annotated[Path, typer.Argument(help="A data file with the texts, or .txt; labels are optional.")],
+    text_column: TextColumn = "text",
+    label_column: Annotated[
+        str | None, typer.Option(help="Column with the labels; default: label, if there is one.")
+    ] = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Also delete older revisions that hold them.")
+    ] = False,
+    wait: Wait = 600.0,
+    as_json: Json = False,
+) -> None:
+    """Forget single texts: exactly with a frozen encoder, else as far as texts and hashes are kept.
+
+    With labels, a text is forgotten under that label only; without, under all.
+    """
+    from repcl.classifier.store.folder import ModelFolder
+
+    examples = _read(data, text_column, label_column)
+    folder, errors = ModelFolder(model), sentence_console(stderr=True)
+    folder.current()
+    from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
+    from repcl.classifier.store.holding import revisions_holding
+
+    has_labels = any(example.label for example in examples)
+    with folder.lock(f"forgetting {data.name}", wait=wait, tell=errors.print), notes_to(errors):
+        classifier = ContinualClassifier.load(model, device="cpu")
+        labels = [classifier.label_of(example.label) for example in examples] if has_labels else None
+        classifier.forget_texts(examples, labels)
+        current = classifier.commit(folder).number
+        holding = [number for number in revisions_holding(folder, examples) if number != current]
+        if purge:
+            folder.purge(holding)
+    update = classifier.last_update_
+    if as_json:
+        found = {
+            "revision": current,
+            "classes": [label.item() for label in classifier.classes_],
+            "update": update.model_dump(mode="json"),
+            "purged": holding if purge else [],
+            "still_held_by": [] if purge else holding,
+        }
+        print_json(found)
+        return
+    say = sentence_console().print
+    for sentence in [_summary(update), *about_known_texts(update)]:
+        say(sentence)
+    print_changes(make_console(), update)
+    say(f"{model} is at revision {current}, with {counted(len(classifier.classes_), 'class')}.")
+    if holding:
+        numbers = ", ".join(map(str, holding))
+        say(
+            f"Deleted revisions that held them: {numbers}."
+            if purge
+            else f"Older revisions still hold them: {numbers}; --purge deletes those."
+        )
+
+
+def _read(data: Path, text_column: str, label_column: str | None) -> "list[Example]":
+    """The texts, with their labels if the file has any."""
+    from repcl.data.files import read_examples
+    from repcl.data.rows import read_rows
+
+    if data.suffix != ".txt":
+        first = next(read_rows(data, (text_column, label_column or LABEL)), None)
+        if label_column is not None or (first is not None and LABEL in first.cells):
+            return read_examples(data, text_column=text_column, label_column=label_column or LABEL)
+    examples = list(text_examples(None, data, text_column))
+    if not examples:
+        raise InvalidData(f"{data} has no texts: give at least one to forget.")
+    return examples
+
+
+def _summary(update: "Update") -> str:
+    said = f"Forgot {counted(update.forgotten, 'text')}"
+    said += ", as if never learned." if update.is_exact else f": {TRACES}"
+    if update.unchecked:
+        said += (
+            f" That {counted(update.unchecked, 'text')} had been learned is taken on your word: nothing is "
+            "kept that could tell."
+        )
+    if update.not_found:
+        said += f" Not known, and left out: {counted(update.not_found, 'text')}."
+    return said
