@@ -397,7 +397,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state.record(update)
         if update.is_refused:
             warnings.warn(
-                f"This update harms old classes: {'; '.join(update.reasons)}.",
+                f"This update should not be used: {'; '.join(update.reasons)}.",
                 ForgettingWarning,
                 stacklevel=4,
             )

@@ -37,7 +37,7 @@ class ClassifierState:
         calibration: how scores become probabilities.
         updates_made: since the classifier was made.
         updates: those since it was last saved.
-        correct: which held-out texts get their label, as far as that is known since the last change.
+        answered: what each held-out text gets, as far as that is known since the last change.
     """
 
     method: Method
@@ -49,7 +49,7 @@ class ClassifierState:
     calibration: Calibration = field(default_factory=Calibration)
     updates_made: int = 0
     updates: list[Update] = field(default_factory=list)
-    correct: dict[Example, bool] = field(default_factory=dict)
+    answered: dict[Example, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> InputKind:
@@ -83,18 +83,17 @@ class ClassifierState:
             return []
         return [self.method.classes[index] for index in self.scores(examples).argmax(axis=1)]
 
-    def correct_before(self, examples: Sequence[Example]) -> list[bool]:
-        """Which held-out examples get the label they have, before something is changed."""
-        if not all(example in self.correct for example in examples):
-            answers = self.answers(examples)
-            return [answer == example.label for answer, example in zip(answers, examples, strict=True)]
-        return [self.correct[example] for example in examples]
+    def answers_before(self, examples: Sequence[Example]) -> list[str]:
+        """What held-out examples get, before something is changed."""
+        if not all(example in self.answered for example in examples):
+            return self.answers(examples)
+        return [self.answered[example] for example in examples]
 
-    def recalibrate(self) -> dict[Example, bool]:
+    def recalibrate(self) -> dict[Example, str]:
         """Choose temperature and threshold by held-out texts, and also by exemplars where those are few.
 
         Returns:
-            Which held-out texts get their label.
+            What each held-out text gets.
         """
         asked = [*self.held_out]
         if len(asked) < ENOUGH:
@@ -103,9 +102,9 @@ class ClassifierState:
         labels = [column[example.label] for example in asked]
         scores = self.scores(asked)
         self.calibration = calibrate(scores, labels)
-        correct = [bool(row.argmax() == label) for row, label in zip(scores, labels, strict=True)]
-        self.correct = dict(zip(self.held_out, correct, strict=False))
-        return self.correct
+        answers = (self.method.classes[row.argmax()] for row in scores)
+        self.answered = dict(zip(self.held_out, answers, strict=False))
+        return self.answered
 
     def record(self, update: Update) -> None:
         """Note an update for the next revision."""

@@ -1,14 +1,14 @@
 """The updates of a classifier: learn, rename, merge, remove, absorb; each compares before and after."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from repcl.classifier.guard import TOLERANCE, accuracy, compare, hold_out
+from repcl.classifier.guard import TOLERANCE, accuracy, compare, hold_out, lost_texts
 from repcl.classifier.inputs import InvalidInput, as_classes, label_type
 from repcl.classifier.state import ClassifierState
-from repcl.classifier.store.records import Update, now
+from repcl.classifier.store.records import Comparison, Update, now
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.training import Observer
@@ -38,7 +38,7 @@ def learn(
     train, held = hold_out(examples, state.held_out, per_class=per_class, seed=method.seed)
     held_before = set(state.held_out)
     compared = [example for example in held if example in held_before]
-    before = state.correct_before(compared)
+    before = state.answers_before(compared)
     names = list(dict.fromkeys(example.label for example in train))
     method.observer = observer or Observer()
     try:
@@ -49,11 +49,9 @@ def learn(
         state.origins.setdefault(name, (f"{state.updates_made}:{name}",))
     state.held_out = held
     after = state.recalibrate()
-    comparison = compare(
-        [example.label for example in compared],
-        before,
-        [after[example] for example in compared],
-        tolerance=tolerance,
+    fresh = [example for example in held if example not in held_before]
+    comparison = _comparison(
+        compared, before, after, new_classes=set(names) - old, incoming=fresh, tolerance=tolerance
     )
     return Update(
         action="learn",
@@ -61,8 +59,8 @@ def learn(
         new_classes=tuple(name for name in names if name not in old),
         more_of=tuple(name for name in names if name in old),
         examples=len(train),
-        held_out=len(set(held) - held_before),
-        accuracy=accuracy(list(after.values())),
+        held_out=len(fresh),
+        accuracy=accuracy([answer == example.label for example, answer in after.items()]),
         **dict(comparison),
     )
 
@@ -110,8 +108,9 @@ def merge_classes(
     dropped = set(own[per_class:])
     state.held_out = [example for example in state.held_out if example not in dropped]
     held = state.held_out
-    correct = [before[example] == example.label for example in held]
-    return _compared("merge", state, held, correct, tolerance=tolerance, new_classes=(into,))
+    answered = [before[example] for example in held]
+    update = _compared("merge", state, held, answered, tolerance=tolerance)
+    return update.model_copy(update={"new_classes": (into,)})  # a name; there are no new texts
 
 
 def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERANCE) -> Update:
@@ -120,7 +119,7 @@ def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERA
     if len(state.method.classes) < 2:
         raise InvalidInput(f"{name!r} is the only class: delete the model instead.")
     kept = [example for example in state.held_out if example.label != name]
-    before = state.correct_before(kept)
+    before = state.answers_before(kept)
     state.method.forget_class(name)
     state.held_out = kept
     state.origins.pop(name)
@@ -147,7 +146,7 @@ def absorb(
         )
     label_type([as_classes(other.names, other.label_type)[0].item()], state.label_type)
     held = list(state.held_out)
-    old, before = set(state.method.classes), state.correct_before(held)
+    old, before = set(state.method.classes), state.answers_before(held)
     unite(other.method)
     for name in state.method.classes:
         both = [*state.origins.get(name, ()), *other.origins.get(name, ())]
@@ -170,7 +169,7 @@ def _check_known(state: ClassifierState, names: Sequence[str]) -> None:
 
 def _regroup(state: ClassifierState, groups: Groups) -> None:
     state.method.regroup_classes(groups)
-    state.correct = {}  # its examples have their old labels
+    state.answered = {}  # its examples have their old labels
     state.origins = {
         name: tuple(dict.fromkeys(origin for part in parts for origin in state.origins[part]))
         for name, parts in groups.items()
@@ -189,19 +188,44 @@ def _compared(
     action: Literal["merge", "remove", "absorb"],
     state: ClassifierState,
     held: Sequence[Example],
-    before: Sequence[bool],
+    before: Sequence[str],
     *,
     tolerance: float,
     new_classes: tuple[str, ...] = (),
 ) -> Update:
     """The update, with what it did to the held-out texts that are left."""
     after = state.recalibrate()
-    labels = [example.label for example in held]
-    comparison = compare(labels, before, [after[example] for example in held], tolerance=tolerance)
+    known = set(held)
+    fresh = [example for example in after if example not in known]
+    comparison = _comparison(
+        held, before, after, new_classes=new_classes, incoming=fresh, tolerance=tolerance
+    )
     return Update(
         action=action,
         when=now(),
         new_classes=new_classes,
-        accuracy=accuracy(list(after.values())),
+        accuracy=accuracy([answer == example.label for example, answer in after.items()]),
         **dict(comparison),
     )
+
+
+def _comparison(
+    held: Sequence[Example],
+    before: Sequence[str],
+    after: Mapping[Example, str],
+    *,
+    new_classes: Collection[str] = (),
+    incoming: Sequence[Example] = (),
+    tolerance: float,
+) -> Comparison:
+    """What the guard says about texts of old classes, and a few of those that were lost."""
+    answers = [after[example] for example in held]
+    found = compare(
+        [example.label for example in held],
+        before,
+        answers,
+        new_classes=new_classes,
+        incoming=[(example.label, after[example]) for example in incoming],
+        tolerance=tolerance,
+    )
+    return found.model_copy(update={"lost_texts": lost_texts(held, before, answers)})

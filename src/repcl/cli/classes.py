@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
-from repcl.cli.learn import print_changes
 from repcl.cli.options import Json, Model, Wait
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
