@@ -33,6 +33,7 @@ def test_a_renamed_class_can_be_taught_more(make, name):
     assert classifier.predict(ASKED).shape == (30,)
 
 
+@pytest.mark.filterwarnings("ignore::repcl.classifier.ForgettingWarning")
 @every_method
 def test_removing_leaves_nothing_of_the_class_in_memory_rows_or_statistics(make, name):
     classifier = make(name, holdout_per_class=2).fit(*toy(*TOPICS))

@@ -68,7 +68,7 @@ def test_learn_says_that_nothing_is_new(repcl, model, tmp_path):
     output = repcl("learn", model, again)
     assert output.code == 0, output.err
     assert "Nothing is new: all texts are known with these labels." in output.out
-    assert "Known with the same label, and not counted twice: 5 texts." in output.out
+    assert "Known with the same label, and not counted twice: 6 texts." in output.out
     assert "learned nothing new" in repcl("history", model).out
 
 

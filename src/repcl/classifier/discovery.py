@@ -65,8 +65,8 @@ def discover(
         groups: how many to form; chosen by their separation if not given.
     """
     examples = as_examples(texts)
-    rule = classifier.fitted_state().unknown_rule(threshold)
-    is_unknown = rule.applies(classifier.predict_proba(examples))
+    state = classifier.fitted_state()
+    is_unknown = state.unknown_rule(threshold).applies(state.evidence(examples))
     unknown = [example for example, has_no_class in zip(examples, is_unknown, strict=True) if has_no_class]
     unique = list({example.text: example for example in unknown}.values())
     if groups is not None and groups > len(unique) > 0:

@@ -26,7 +26,7 @@ from repcl.classifier.inputs import (
     label_type,
     labeled,
 )
-from repcl.classifier.labels import note_spellings, settled
+from repcl.classifier.labels import note_spellings, settled, spoken
 from repcl.classifier.state import ClassifierState, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
@@ -34,7 +34,7 @@ from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Re
 from repcl.classifier.store.snapshot import pack, unpack
 from repcl.data import Example, InputKind
 from repcl.data.rows import shortened
-from repcl.errors import RepclError, UnknownName
+from repcl.errors import InvalidSetting, RepclError, UnknownName
 from repcl.methods import Method
 from repcl.model.encoders import NamedByFolder, use_pretrained
 from repcl.training import Observer
@@ -206,7 +206,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = self.classes_[probabilities.argmax(axis=1)]
         if unknown is None:
             return labels
-        return self.fitted_state().unknown_rule(threshold, unknown).mark(labels, probabilities)
+        state = self.fitted_state()
+        rule = state.unknown_rule(threshold, unknown)
+        return rule.mark(labels, rule.applies(state.evidence(as_examples(X))))
 
     def predict_proba(self, X: Any) -> Any:
         """Calibrated probabilities, (texts, classes); columns follow `classes_`, rows sum to 1."""
@@ -219,6 +221,17 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return probabilities
 
     # ---- the life of a class --------------------------------------------------------------------
+
+    def describe_class(self: Own, label: Label, description: str | None = None) -> Own:
+        """Teach a class by a description, or by its name; a new class needs no example then.
+
+        The description is learned as one text. So it decides alone at first, and less with every example.
+        """
+        if self._state is not None and self.fitted_state().kind != "sentence":
+            raise InvalidSetting(
+                f"A {self.fitted_state().kind} cannot be described by a sentence: learn examples instead."
+            )
+        return self.partial_fit([spoken(label) if description is None else description], [label])
 
     def rename_class(self: Own, old: Label, new: Label) -> Own:
         """Give a class another label."""
@@ -451,7 +464,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state.record(update)
         if update.is_refused:
             warnings.warn(
-                f"This update harms old classes: {'; '.join(update.reasons)}.",
+                f"This update should not be used: {'; '.join(update.reasons)}.",
                 ForgettingWarning,
                 stacklevel=4,
             )

@@ -1,8 +1,10 @@
 """Which labels name one class: blanks around do not count, nor how é is written; case does, and is noted."""
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
+from repcl.classifier.inputs import InvalidInput, Label
 from repcl.data.normal import normal_label
 from repcl.errors import listed, shortened
 
@@ -56,3 +58,14 @@ def note_spellings(taken: Mapping[str, str], known: Sequence[str]) -> None:
             LabelWarning,
             stacklevel=4,
         )
+
+
+def spoken(label: Label) -> str:
+    """A label as words: `cardPaymentFee` and `card_payment_fee` are both `card payment fee`."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(label))
+    words = " ".join(re.split(r"[\W_]+", parted)).strip().lower()
+    if not any(sign.isalpha() for sign in words):
+        raise InvalidInput(
+            f"Expected a name that says something, found {shortened(label)}: give a description of the class."
+        )
+    return words

@@ -1,13 +1,15 @@
 """`ClassifierState`: what a classifier has learned, and what it is before it learned anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from repcl.classifier.calibration import (
     ENOUGH,
+    Evidence,
+    Nearness,
     Scores,
     UnknownRule,
     calibrate,
@@ -21,7 +23,33 @@ from repcl.data import Example, InputKind
 from repcl.errors import InvalidSetting
 from repcl.methods import METHODS, Method, build_method
 from repcl.methods.build import method_class
+from repcl.methods.frozen.left_out import row_keys
+from repcl.methods.frozen.method import FrozenMethod
 from repcl.presets import load_preset
+
+
+class Checked(NamedTuple):
+    """A text that was asked about as if it had not been learned: its label and the answer."""
+
+    label: str
+    answer: str
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether it got its label."""
+        return self.label == self.answer
+
+
+Checks = Mapping[Hashable, Checked]
+"""Checked texts by what tells them apart: the example that is held out, or the key of a kept row."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    scores: Scores
+    labels: list[int]
+    checks: Checks
+    nearness: Nearness | None
 
 
 @dataclass
@@ -39,7 +67,7 @@ class ClassifierState:
         calibration: how scores become probabilities.
         updates_made: since the classifier was made.
         updates: those since it was last saved.
-        correct: which held-out texts get their label, as far as that is known since the last change.
+        checked: answers to checked texts since the last change; None where they have to be asked again.
     """
 
     method: Method
@@ -52,7 +80,7 @@ class ClassifierState:
     calibration: Calibration = field(default_factory=Calibration)
     updates_made: int = 0
     updates: list[Update] = field(default_factory=list)
-    correct: dict[Example, bool] = field(default_factory=dict)
+    checked: "Checks | None" = None
 
     @property
     def kind(self) -> InputKind:
@@ -93,29 +121,60 @@ class ClassifierState:
             return []
         return [self.method.classes[index] for index in self.scores(examples).argmax(axis=1)]
 
-    def correct_before(self, examples: Sequence[Example]) -> list[bool]:
-        """Which held-out examples get the label they have, before something is changed."""
-        if not all(example in self.correct for example in examples):
-            answers = self.answers(examples)
-            return [answer == example.label for answer, example in zip(answers, examples, strict=True)]
-        return [self.correct[example] for example in examples]
+    @property
+    def leaves_out(self) -> bool:
+        """Whether it says what it would answer to a text had it not learned it; then no text is held out."""
+        return isinstance(self.method, FrozenMethod) and self.method.leaves_out
 
-    def recalibrate(self) -> dict[Example, bool]:
-        """Choose temperature and threshold by held-out texts, and also by exemplars where those are few.
+    def checks_before(self) -> Checks:
+        """Answers to checked texts, before something is changed."""
+        if self.checked is None:
+            self.checked = self._ask().checks
+        return self.checked
 
-        Returns:
-            Which held-out texts get their label.
-        """
-        asked = [*self.held_out]
-        if len(asked) < ENOUGH:
-            asked += list(self.method.memory)
-        column = {name: index for index, name in enumerate(self.method.classes)}
-        labels = [column[example.label] for example in asked]
-        scores = self.scores(asked)
-        self.calibration = calibrate(scores, labels)
-        correct = [bool(row.argmax() == label) for row, label in zip(scores, labels, strict=True)]
-        self.correct = dict(zip(self.held_out, correct, strict=False))
-        return self.correct
+    def recalibrate(self) -> Checks:
+        """Choose temperature and thresholds by answers to checked texts, and return these."""
+        asked = self._ask()
+        self.calibration = calibrate(asked.scores, asked.labels, self.method.classes, asked.nearness)
+        self.checked = asked.checks
+        return self.checked
+
+    def words(self, names: Collection[str]) -> dict[Hashable, Example]:
+        """The checked texts of these classes that are kept word for word, by their keys."""
+        examples = [example for example in self.held_out if example.label in names]
+        if isinstance(self.method, FrozenMethod) and self.method.leaves_out:
+            keys: list[Hashable] = row_keys(self.method.embed(examples)).tolist()
+            return dict(zip(keys, examples, strict=True))
+        return {example: example for example in examples}
+
+    def evidence(self, examples: Sequence[Example]) -> Evidence:
+        """What is known about examples before it is decided whether they are unknown."""
+        found, nearness = self.probabilities(examples), None
+        if self.calibration.familiarity is not None and isinstance(self.method, FrozenMethod):
+            nearness = self.method.nearness(examples).double().numpy()
+        return Evidence(self.method.classes, found, nearness)
+
+    def _ask(self) -> "_Asked":
+        """Ask about texts as if they had not been learned; and about exemplars where there are few others."""
+        names = self.method.classes
+        if isinstance(self.method, FrozenMethod) and self.method.leaves_out and names:
+            found = self.method.left_out()
+            scores, labels = found.scores.double().numpy(), found.labels.tolist()
+            keys: list[Hashable] = found.keys.tolist()
+            near = Nearness(
+                found.near.numpy(), found.nearest.double().numpy(), found.nearest_stranger.double().numpy()
+            )
+        else:
+            asked = [*self.held_out]
+            if len(asked) < ENOUGH:
+                asked += list(self.method.memory)
+            scores, near = self.scores(asked), None
+            labels, keys = [names.index(example.label) for example in asked], list(self.held_out)
+        checks = {
+            key: Checked(names[label], names[row.argmax()])
+            for key, label, row in zip(keys, labels, scores, strict=False)
+        }
+        return _Asked(scores, labels, checks, near)
 
     def record(self, update: Update) -> None:
         """Note an update for the next revision."""

@@ -1,7 +1,7 @@
 """The updates of a classifier: learn, forget, rename, merge, remove, absorb; all compare before and after."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,10 +13,10 @@ from repcl.classifier.corrections import (
     recognized,
     texts_left,
 )
-from repcl.classifier.guard import TOLERANCE, accuracy, compare, hold_out
+from repcl.classifier.guard import TOLERANCE, accuracy, compare, hold_out, keep_words, lost_texts
 from repcl.classifier.inputs import InvalidInput, as_classes, label_type
-from repcl.classifier.state import ClassifierState
-from repcl.classifier.store.records import Update, now
+from repcl.classifier.state import Checked, Checks, ClassifierState
+from repcl.classifier.store.records import Comparison, Update, now
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods.frozen.method import FrozenMethod
@@ -50,19 +50,14 @@ def learn(
     method, old = state.method, set(state.method.classes)
     lesson = compare_with_known(state, examples)
     outdated = as_learned(state, lesson.outdated.learned)
-    train, held = hold_out(
-        examples,
-        [example for example in state.held_out if example not in lesson.outdated.held_out],
-        per_class=per_class,
-        seed=method.seed,
-        never=lesson.corrections | lesson.repeated,
-    )
+    held_before = [example for example in state.held_out if example not in lesson.outdated.held_out]
+    never = lesson.corrections | lesson.repeated
+    divide = keep_words if state.leaves_out else hold_out
+    train, held = divide(examples, held_before, per_class=per_class, seed=method.seed, never=never)
     repeated = lesson.repeated if method.takes_back_exactly else frozenset()
     train = [example for example in train if example not in repeated]
     train, held = _with_last_texts(state, outdated, train, held)
-    held_before = set(state.held_out)
-    compared = [example for example in held if example in held_before]
-    before = state.correct_before(compared)
+    before = state.checks_before()
     names = list(dict.fromkeys(example.label for example in train))
     method.take_back(outdated)
     if train:
@@ -70,15 +65,13 @@ def learn(
     elif outdated:
         method.regroup_classes({name: [name] for name in method.classes})
     list_learned(state, train, outdated, keeps_hashes=keeps_hashes)
+    is_new = frozenset(held).difference(state.held_out)
     state.held_out = held
     emptied = _emptied(state, lesson.outdated.labels)
     _leave_out(state, emptied)
     after = state.recalibrate()
-    comparison = compare(
-        [example.label for example in compared],
-        before,
-        [after[example] for example in compared],
-        tolerance=tolerance,
+    comparison = _comparison(
+        state, before, after, new_classes=set(names) - old, taught=set(names), tolerance=tolerance
     )
     return Update(
         action="learn",
@@ -86,8 +79,8 @@ def learn(
         new_classes=tuple(name for name in names if name not in old),
         more_of=tuple(name for name in names if name in old),
         examples=len(train),
-        held_out=len(set(held) - held_before),
-        accuracy=accuracy(list(after.values())),
+        held_out=0 if state.leaves_out else len(is_new),
+        accuracy=accuracy([check.is_correct for check in after.values()]),
         corrected=len(lesson.outdated.texts),
         repeated=len(repeated),
         emptied=len(emptied),
@@ -127,7 +120,7 @@ def forget_texts(
         raise InvalidInput(f"More texts of {name!r} are to be forgotten than were learned: check the labels.")
     if len(emptied) == len(method.classes):
         raise InvalidInput("These are all texts that the model has learned: delete the model instead.")
-    before = state.correct_before(held)
+    before = state.checks_before()
     _take_back(state, gone[: len(gone) - len(removal.claimed)], removal.claimed)
     list_learned(state, (), removal.known.learned, keeps_hashes=keeps_hashes)
     state.held_out = held
@@ -139,7 +132,6 @@ def forget_texts(
     return _compared(
         "forget",
         state,
-        held,
         before,
         tolerance=tolerance,
         forgotten=removal.texts,
@@ -183,19 +175,14 @@ def merge_classes(
     groups: dict[str, list[str]] = {}
     for name in known:
         groups.setdefault(into if name in parts else name, []).append(name)
-    answers, new_names = state.answers(state.held_out), _new_names(groups)
-    before = {
-        replace(example, label=new_names[example.label]): new_names[answer]
-        for example, answer in zip(state.held_out, answers, strict=True)
-    }
+    before = _renamed(state.checks_before(), _new_names(groups))
     _regroup(state, groups)
     state.declared = tuple(name for name in state.declared if name not in parts or name == into)
     own = [example for example in state.held_out if example.label == into]
     dropped = set(own[per_class:])
     state.held_out = [example for example in state.held_out if example not in dropped]
-    held = state.held_out
-    correct = [before[example] == example.label for example in held]
-    return _compared("merge", state, held, correct, tolerance=tolerance, new_classes=(into,))
+    update = _compared("merge", state, before, tolerance=tolerance)
+    return update.model_copy(update={"new_classes": (into,)})  # a name; there are no new texts
 
 
 def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERANCE) -> Update:
@@ -203,14 +190,13 @@ def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERA
     _check_known(state, [name])
     if len(state.method.classes) < 2:
         raise InvalidInput(f"{name!r} is the only class: delete the model instead.")
-    kept = [example for example in state.held_out if example.label != name]
-    before = state.correct_before(kept)
+    before = {key: check for key, check in state.checks_before().items() if check.label != name}
     state.method.forget_class(name)
-    state.held_out = kept
+    state.held_out = [example for example in state.held_out if example.label != name]
     state.origins.pop(name)
     state.known.regroup({other: [other] for other in state.method.classes})
     state.declared = tuple(other for other in state.declared if other != name)
-    return _compared("remove", state, kept, before, tolerance=tolerance)
+    return _compared("remove", state, before, tolerance=tolerance)
 
 
 def absorb(
@@ -237,8 +223,7 @@ def absorb(
             "lda or refit, or learn the texts."
         )
     label_type([as_classes(other.names, other.label_type)[0].item()], state.label_type)
-    held = list(state.held_out)
-    old, before = set(state.method.classes), state.correct_before(held)
+    old, before = set(state.method.classes), state.checks_before()
     unite(other.method)
     for name in state.method.classes:
         both = [*state.origins.get(name, ()), *other.origins.get(name, ())]
@@ -252,7 +237,7 @@ def absorb(
             counts[example.label] += 1
             kept.add(example)
     new = tuple(name for name in state.method.classes if name not in old)
-    return _compared("absorb", state, held, before, tolerance=tolerance, new_classes=new)
+    return _compared("absorb", state, before, tolerance=tolerance, new_classes=new)
 
 
 def _teach(state: ClassifierState, train: Sequence[Example], observer: Observer | None) -> None:
@@ -274,7 +259,7 @@ def _with_last_texts(
 
     Trained methods know a class by their weights, too, and go on holding its texts out.
     """
-    if not state.method.takes_back_exactly:
+    if not state.method.takes_back_exactly or state.leaves_out:
         return list(train), list(held)
     taught = {example.label for example in train}
     bare = {name for name, left in texts_left(state, gone).items() if left == 0} - taught
@@ -322,7 +307,7 @@ def _check_known(state: ClassifierState, names: Sequence[str]) -> None:
 def _regroup(state: ClassifierState, groups: Groups) -> None:
     state.method.regroup_classes(groups)
     state.known.regroup(groups)
-    state.correct = {}  # its examples have their old labels
+    state.checked = None  # its texts have their old labels
     state.origins = {
         name: tuple(dict.fromkeys(origin for part in parts for origin in state.origins[part]))
         for name, parts in groups.items()
@@ -337,23 +322,74 @@ def _new_names(groups: Groups) -> dict[str, str]:
     return {part: new for new, parts in groups.items() for part in parts}
 
 
+def _renamed(checks: Checks, new_names: Mapping[str, str]) -> Checks:
+    """Checks with the new names of their classes."""
+    return {
+        replace(key, label=new_names[key.label]) if isinstance(key, Example) else key: Checked(
+            new_names[check.label], new_names[check.answer]
+        )
+        for key, check in checks.items()
+    }
+
+
 def _compared(
     action: Literal["merge", "remove", "absorb", "forget"],
     state: ClassifierState,
-    held: Sequence[Example],
-    before: Sequence[bool],
+    before: Checks,
     *,
     tolerance: float,
+    new_classes: tuple[str, ...] = (),
     **more: Any,
 ) -> Update:
-    """The update, with what it did to the held-out texts that are left."""
+    """The update, with what it did to the checked texts that are left."""
     after = state.recalibrate()
-    labels = [example.label for example in held]
-    comparison = compare(labels, before, [after[example] for example in held], tolerance=tolerance)
+    comparison = _comparison(
+        state, before, after, new_classes=new_classes, taught=new_classes, tolerance=tolerance
+    )
     return Update(
         action=action,
         when=now(),
-        accuracy=accuracy(list(after.values())),
+        new_classes=new_classes,
+        accuracy=accuracy([check.is_correct for check in after.values()]),
         **more,
         **dict(comparison),
     )
+
+
+def _comparison(
+    state: ClassifierState,
+    before: Checks,
+    after: Checks,
+    *,
+    new_classes: Collection[str],
+    taught: Collection[str],
+    tolerance: float,
+) -> Comparison:
+    """What the guard says about texts of old classes, and a few of those that were lost.
+
+    Args:
+        state: after the update.
+        before: the answers before it.
+        after: the answers after it.
+        new_classes: the classes that it brought.
+        taught: the classes that it brought texts of.
+        tolerance: the share of texts that may be lost without a question.
+    """
+    both = [key for key, check in before.items() if key in after and after[key].label == check.label]
+    incoming = [check for key, check in after.items() if key not in before and check.label in taught]
+    found = compare(
+        [after[key].label for key in both],
+        [before[key].answer for key in both],
+        [after[key].answer for key in both],
+        new_classes=new_classes,
+        incoming=[(check.label, check.answer) for check in incoming],
+        tolerance=tolerance,
+    )
+    words = state.words({change.name for change in found.regressed})
+    shown = [key for key in both if key in words]
+    lost = lost_texts(
+        [words[key] for key in shown],
+        [before[key].answer for key in shown],
+        [after[key].answer for key in shown],
+    )
+    return found.model_copy(update={"lost_texts": lost})

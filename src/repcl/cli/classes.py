@@ -1,4 +1,4 @@
-"""`repcl classes`: list a model's classes, rename, merge and remove them; each change is a revision."""
+"""`repcl classes`: list, describe, rename, merge and remove a model's classes; each change is a revision."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
-from repcl.cli.learn import print_changes
 from repcl.cli.options import Json, Model, Wait
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
@@ -32,7 +32,9 @@ class ListByDefault(TyperGroup):
 
 
 classes_app = typer.Typer(
-    cls=ListByDefault, help="List, rename, merge and remove a model's classes.", no_args_is_help=True
+    cls=ListByDefault,
+    help="List, describe, rename, merge and remove a model's classes.",
+    no_args_is_help=True,
 )
 
 
@@ -68,6 +70,25 @@ def rename(
         classifier.rename_class(classifier.label_of(old), classifier.label_of(new))
 
     revision, classifier = _changed(model, "renaming a class", change, wait)
+    _report(model, revision, classifier, as_json)
+
+
+@classes_app.command("describe")
+def describe(
+    model: Model,
+    name: Annotated[str, typer.Argument(help="The class; a new one needs no example.")],
+    description: Annotated[
+        str | None, typer.Option(help="What its texts are about; its name if not given.")
+    ] = None,
+    wait: Wait = 600.0,
+    as_json: Json = False,
+) -> None:
+    """Teach a class by its name or a description, which counts as one text."""
+
+    def change(classifier: "ContinualClassifier") -> None:
+        classifier.describe_class(classifier.label_of(name), description)
+
+    revision, classifier = _changed(model, "describing a class", change, wait)
     _report(model, revision, classifier, as_json)
 
 

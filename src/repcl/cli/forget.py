@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
-from repcl.cli.learn import TRACES, about_known_texts, print_changes
+from repcl.cli.learn import TRACES, about_known_texts
 from repcl.cli.options import Json, Model, TextColumn, Wait
 from repcl.cli.predict import text_examples
 from repcl.cli.stages import notes_to

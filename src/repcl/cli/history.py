@@ -113,7 +113,7 @@ def _cells(revision: "Revision", current: int) -> list[str]:
     number = f"{revision.number}{'*' * (revision.number == current)}"
     what = "; ".join(_described(update) for update in updates) or "saved"
     if revision.is_refused:
-        what += " (harms old classes)"
+        what += " (refused)"
     shares = (last.accuracy_before, last.accuracy_after, last.accuracy) if last else (None, None, None)
     return [
         number,

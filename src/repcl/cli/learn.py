@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.labels import one_label_where_case_differs
 from repcl.cli.options import Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
-from repcl.cli.tables import counted, print_table
+from repcl.cli.tables import counted
 from repcl.errors import InvalidSetting, listed, shortened
 
 if TYPE_CHECKING:
@@ -53,14 +54,14 @@ def learn(
         float | None,
         typer.Option(min=0, max=1, help="Drop of accuracy that old classes may have, a share; default 0.02."),
     ] = None,
-    accept: Annotated[bool, typer.Option(help="Use the update even if it harms old classes.")] = False,
+    accept: Annotated[bool, typer.Option(help="Use the update even if the guard refuses it.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
     wait: Wait = 600.0,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Teach a model folder the classes in DATA; exit code 3 if that would harm old classes."""
+    """Teach a model folder the classes in DATA; exit code 3 if the guard refuses the update."""
     from repcl.classifier import ModelFolder
     from repcl.data.files import read_examples
 
@@ -142,6 +143,11 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
         )
 
 
+def _command(word: str, model: Path) -> str:
+    """What to type to accept or to discard an update that was refused."""
+    return shlex.join(["repcl", word, str(model)])
+
+
 def _report_json(model: Path, revision: "Revision", update: "Update", is_used: bool) -> None:
     found = {
         "model": str(model),
@@ -152,7 +158,8 @@ def _report_json(model: Path, revision: "Revision", update: "Update", is_used: b
         "update": update.model_dump(mode="json"),
     }
     if not is_used:
-        found |= {f"{word}_with": shlex.join(["repcl", word, str(model)]) for word in ("accept", "discard")}
+        found["accept_with"] = _command("accept", model)
+        found["discard_with"] = _command("discard", model)
     print_json(found)
 
 
@@ -177,9 +184,9 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
         say(f"{model} is at revision {revision.number}, with {classes}.")
         return
     say(f"Not used: {'; '.join(update.reasons)}.")
-    say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use. To use or delete it:")
-    for word in ("accept", "discard"):
-        say(f"  {shlex.join(['repcl', word, str(model)])}")
+    say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use.")
+    say(f"To use it: {_command('accept', model)}")
+    say(f"To delete it: {_command('discard', model)}")
 
 
 def about_known_texts(update: "Update") -> list[str]:
@@ -205,20 +212,3 @@ def about_known_texts(update: "Update") -> list[str]:
             "hash was kept."
         )
     return said
-
-
-def print_changes(console: Console, update: "Update") -> None:
-    """What an update did to held-out texts of old classes."""
-    if update.accuracy_before is not None and update.accuracy_after is not None:
-        console.print(
-            f"Held-out texts of old classes: {update.accuracy_before:.1%} right before, "
-            f"{update.accuracy_after:.1%} after ({update.compared} texts, p = {update.p_value:.2g}).",
-            highlight=False,
-        )
-    if update.regressed:
-        rows = [
-            [change.name, str(change.texts), str(change.correct_before), str(change.correct_after)]
-            for change in update.regressed
-        ]
-        columns = ["class", "held out", "right before", "right after"]
-        print_table(console, "Regressed classes", columns, rows)

@@ -19,7 +19,8 @@ from repcl.cli.tables import print_table
 from repcl.errors import InvalidData, listed, printable
 
 if TYPE_CHECKING:
-    from repcl.classifier.calibration import UnknownRule
+    from collections.abc import Sequence
+
     from repcl.data import Example
 
 CHUNK = 1000
@@ -52,18 +53,19 @@ def predict(
     from repcl.classifier import ContinualClassifier
 
     classifier = ContinualClassifier.load(model, revision=revision, device=device)
-    rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
+    state = classifier.fitted_state()
+    rule = state.unknown_rule(threshold, UNKNOWN) if unknown else None
     texts = iter(text_examples(text, file, text_column))
     show = _show_json if as_json else _show
     while chunk := list(islice(texts, CHUNK)):
         with notes_to(sentence_console(stderr=True)):
             probabilities = classifier.predict_proba(chunk)
-        show(chunk, answers(classifier.classes_, probabilities, top, rule))
+            is_unknown = rule.applies(state.evidence(chunk)).tolist() if rule else [False] * len(chunk)
+        show(chunk, answers(classifier.classes_, probabilities, top, is_unknown))
 
 
-def answers(classes: Any, probabilities: Any, top: int, rule: "UnknownRule | None") -> list[dict[str, Any]]:
+def answers(classes: Any, probabilities: Any, top: int, is_unknown: "Sequence[bool]") -> list[dict[str, Any]]:
     """For each text its label, confidence and the best classes, as JSON has them."""
-    is_unknown = rule.applies(probabilities) if rule else [False] * len(probabilities)
     found = []
     for row, has_no_class in zip(probabilities, is_unknown, strict=True):
         best = (-row).argsort(kind="stable")[:top]

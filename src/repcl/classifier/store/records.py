@@ -86,6 +86,8 @@ class ClassChange(Record):
         correct_before: how many of them got their label before the update.
         correct_after: how many got it after the update.
         lost: how many were right before and are wrong now.
+        taken_by: the class that got most of the lost ones; None when none was lost, or in older folders.
+        taken: how many of them it got.
     """
 
     name: str
@@ -93,6 +95,16 @@ class ClassChange(Record):
     correct_before: Annotated[Count, Field(validation_alias=formerly("right_before", "correct_before"))]
     correct_after: Annotated[Count, Field(validation_alias=formerly("right_after", "correct_after"))]
     lost: Count
+    taken_by: str | None = None
+    taken: Count = 0
+
+
+class LostText(Record):
+    """A text that an update made wrong: its label, and what it gets now."""
+
+    text: str
+    label: str
+    answer: str
 
 
 class Comparison(Record):
@@ -102,19 +114,26 @@ class Comparison(Record):
         compared: how many there are.
         accuracy_before: on them, before the update; None when there are none.
         accuracy_after: on them, after the update.
-        regressed: the old classes with fewer right answers than before.
+        recall_before: mean over old classes of the share that was right before the update.
+        recall_after: the same after the update.
+        regressed: the old classes with fewer right answers than before, those that lost most first.
         p_value: McNemar's exact test of before against after.
         reasons: why the update should not be used; empty when all is well.
+        lost_texts: a few texts that were right before and are wrong now. They are for the eyes of whoever
+            made the update, and are not written into a model folder.
     """
 
     compared: Count = 0
     accuracy_before: Share | None = None
     accuracy_after: Share | None = None
+    recall_before: Share | None = None
+    recall_after: Share | None = None
     regressed: Annotated[
         tuple[ClassChange, ...], Field(validation_alias=formerly("fallen", "regressed"))
     ] = ()
     p_value: Share | None = None
     reasons: tuple[str, ...] = ()
+    lost_texts: Annotated[tuple[LostText, ...], Field(exclude=True)] = ()
 
     @property
     def is_refused(self) -> bool:

@@ -52,7 +52,7 @@ def row_keys(rows: Tensor) -> Tensor:
 
 
 def spread_sample(labels: Tensor, keys: Tensor, most: int) -> Tensor:
-    """Indices of at most so many rows, as even over the classes as can be, in the order of the rows."""
+    """Indices of at most so many rows, as even over the classes as can be, ordered by their keys."""
     order = np.lexsort((keys.numpy(), labels.numpy()))
     sorted_labels = labels.numpy()[order]
     starts = np.flatnonzero(np.r_[True, sorted_labels[1:] != sorted_labels[:-1]]) if len(order) else order
@@ -60,7 +60,7 @@ def spread_sample(labels: Tensor, keys: Tensor, most: int) -> Tensor:
     rank = np.empty(len(order), dtype=np.int64)  # within its class
     rank[order] = np.arange(len(order)) - np.repeat(starts, sizes)
     first = np.lexsort((keys.numpy(), rank))[:most]
-    return torch.from_numpy(np.sort(first))
+    return torch.from_numpy(first[np.argsort(keys.numpy()[first], kind="stable")])
 
 
 def without_itself(fitted: Tensor, leverage: Tensor, labels: Tensor) -> Tensor:

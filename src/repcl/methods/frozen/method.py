@@ -21,6 +21,7 @@ from repcl.methods.frozen.left_out import (
     MOST_ASKED,
     MOST_PAIRS,
     LeftOut,
+    cosines,
     nearest_others,
     row_keys,
     spread_sample,
@@ -200,10 +201,18 @@ class FrozenMethod(Method):
             keys=keys[asked],
             labels=labels,
             scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels)),
-            near=torch.searchsorted(asked, few),
+            near=torch.searchsorted(keys[asked], keys[few]),
             nearest=nearest,
             nearest_stranger=nearest_stranger,
         )
+
+    def nearness(self, examples: Sequence[Example]) -> Tensor:
+        """Cosine of each example with the nearest one learned, (examples,)."""
+        rows = self.embed(examples)
+        if not len(rows):
+            return torch.zeros(0)
+        found = [cosines(chunk, self.ledger.kept.rows).amax(dim=1) for chunk in torch.split(rows, CHUNK)]
+        return torch.cat(found)
 
     def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Scores of kept rows, each as if it had not been learned, (examples, seen classes)."""

@@ -1,0 +1,286 @@
+"""How often the guard refuses: updates that only add, and updates that do harm.
+
+    python benchmarks/guard.py [--benchmark banking77]... [--data-dir DIR] [--rounds 1] [--texts 30] [--json]
+
+Each benchmark is a stream of tasks for `instant` (one map of 1,000 features, so that hundreds of updates take
+minutes). Between two tasks a number of updates are tried, judged and taken back, which is exact:
+
+- harmless: the next task; a single new class of 10 or 20 texts; 15 more texts of a known class;
+- shuffled: the next task, or more texts of all known classes, with the labels of 30 % of the texts permuted;
+- harmful: texts of an old class come under the name of the class most like it, under a new name, or
+  among those of a new class; or an old class is forgotten but for a tenth of its texts. Those count after
+  which the test accuracy of some old class is lower by 20 points or more.
+
+The guard sees held-out texts (5 of a class) or answers with each text left out in turn (10 or 20 of a class).
+Test texts decide what did harm, and nothing else.
+"""
+
+import argparse
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from scipy.linalg import solve_triangular
+from torch import Tensor
+
+from repcl.benchmarks import load_benchmark
+from repcl.classifier.guard import compare, hold_out
+from repcl.data import Example, Task
+from repcl.methods import build_method
+from repcl.methods.frozen.random_features import FEATURE_STEPS
+from repcl.methods.frozen.ridge import choose_ridge
+
+BENCHMARKS = ("banking77", "clinc150", "hwu64", "demo")
+HELD_OUT = 5
+LEFT_OUT = (10, 20)
+SHUFFLED = 0.3
+FALL = 0.2
+KINDS = ("task", "one class", "more texts", "shuffled", "class down")
+
+Texts = list[Example]
+
+
+class Trial(NamedTuple):
+    """An update to try: what it is, its texts, and texts that are forgotten."""
+
+    kind: str
+    texts: Texts
+    forgotten: Texts
+
+
+class Verdict(NamedTuple):
+    """What the guard said of an update."""
+
+    benchmark: str
+    source: str
+    kind: str
+    is_refused: bool
+
+
+class Learner:
+    """`instant`, with texts embedded once, and answers with each text left out."""
+
+    def __init__(self, store: dict[str, Tensor]) -> None:
+        settings = {"maps": 1, "features": 1000}
+        self.method = build_method(
+            "instant", "sentence", encoder="minilm-l6", settings=settings, device="cpu"
+        )
+        self.store, self.bare = store, self.method.embedder
+        self.method.embedder = self.embed
+
+    def embed(self, examples: Sequence[Example]) -> Tensor:
+        """Embeddings, from the store where they are known."""
+        missing = {example.text: example for example in examples if example.text not in self.store}
+        if missing:
+            self.store.update(zip(missing, self.bare(list(missing.values())), strict=True))
+        return torch.stack([self.store[example.text] for example in examples])
+
+    def learn(self, examples: Texts) -> None:
+        if examples:
+            names = tuple(dict.fromkeys(example.label for example in examples))
+            self.method.learn(Task(names, examples, []))
+
+    def forget(self, examples: Texts) -> None:
+        if examples:
+            self.method.forget_examples(examples)
+
+    def answers(self, examples: Texts) -> list[str]:
+        if not examples:
+            return []
+        return [self.method.classes[index] for index in self.method.scores(examples).argmax(dim=1).tolist()]
+
+    def left_out(self, examples: Texts) -> list[str]:
+        """What each learned text would get, had it not been learned: (ŷ - h y) / (1 - h)."""
+        if not examples:
+            return []
+        method = self.method
+        (moments,) = method.ledger.moments()
+        gram, targets = method._problem(moments)
+        ridge = choose_ridge(gram, targets, float(moments.counts.sum()))
+        factor = torch.linalg.cholesky(gram.triu().T + gram.triu(1) + ridge * torch.eye(len(gram)).double())
+        features = method.features(method.embed(examples), 0) / FEATURE_STEPS
+        leverage = torch.from_numpy(solve_triangular(factor.numpy(), features.numpy().T, lower=True))
+        share = (leverage**2).sum(dim=0).clamp(max=0.999)[:, None]
+        own = torch.zeros(len(examples), len(method.classes)).double()
+        own[range(len(examples)), [method.classes.index(example.label) for example in examples]] = 1
+        scores = (features @ torch.cholesky_solve(targets, factor) - share * own) / (1 - share)
+        return [method.classes[index] for index in scores.argmax(dim=1).tolist()]
+
+
+def main() -> None:
+    options = read_options()
+    torch.set_num_threads(1)
+    verdicts: list[Verdict] = []
+    for name in options.benchmark or BENCHMARKS:
+        store: dict[str, Tensor] = {}
+        for number in range(options.rounds):
+            for is_held in (True, False):
+                verdicts += Stream(name, number, options, store).judge(is_held=is_held)
+        if not options.json:
+            print_shares([verdict for verdict in verdicts if verdict.benchmark == name])
+    if options.json:
+        print(json.dumps([verdict._asdict() for verdict in verdicts]))
+    elif len({verdict.benchmark for verdict in verdicts}) > 1:
+        print_shares([verdict._replace(benchmark="all") for verdict in verdicts])
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="how often the guard refuses")
+    parser.add_argument("--benchmark", action="append", choices=BENCHMARKS)
+    parser.add_argument("--data-dir")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--texts", type=int, default=30, help="learned of each class")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+class Stream:
+    """The classes of a benchmark in one round, with texts to learn, spare ones and test texts."""
+
+    def __init__(self, name: str, number: int, options: argparse.Namespace, store: dict[str, Tensor]) -> None:
+        self.name, self.store, self.random = name, store, random.Random(number)
+        loaded = load_benchmark(
+            name,
+            data_dir=options.data_dir,
+            round=number,
+            max_train_per_class=2 * options.texts,
+            max_test_per_class=20,
+        )
+        self.tasks = [list(task.classes) for task in loaded.tasks]
+        given: dict[str, Texts] = defaultdict(list)
+        for example in (example for task in loaded.tasks for example in task.train):
+            given[example.label].append(example)
+        most = {label: min(options.texts, 2 * len(own) // 3) for label, own in given.items()}
+        self.learned = {label: own[: most[label]] for label, own in given.items()}
+        self.spare = {label: own[most[label] :] for label, own in given.items()}
+        self.test = [example for task in loaded.tasks for example in task.test]
+
+    def judge(self, *, is_held: bool) -> Iterator[Verdict]:
+        """What the guard says of the tasks of the stream, and of updates that are tried between them."""
+        learner = Learner(self.store)
+        known: Texts = []
+        held: Texts = []
+        for number, classes in enumerate(self.tasks):
+            task = [example for label in classes for example in self.learned[label]]
+            if number:
+                for trial in self.trials(number, known, held):
+                    yield from self.verdicts(learner, trial, known, held, is_held=is_held)
+            train, fresh = hold_out(task, [], per_class=HELD_OUT, seed=0) if is_held else (task, [])
+            learner.learn(train)
+            known, held = known + train, held + fresh
+
+    def trials(self, number: int, known: Texts, held: Texts) -> Iterator[Trial]:
+        """Updates between two tasks."""
+        old = [label for classes in self.tasks[:number] for label in classes]
+        new = self.tasks[number]
+        task = [example for label in new for example in self.learned[label]]
+        spare = [example for label in old for example in self.spare[label]]
+        first, second = self.random.sample(new, 2)
+        more, victim, other = self.random.choice(old), *self.random.sample(old, 2)
+        yield Trial("task", task, [])
+        yield Trial("one class", self.learned[first][:10], [])
+        yield Trial("one class", self.learned[second][:20], [])
+        yield Trial("more texts", self.spare[more][:15], [])
+        yield Trial("shuffled", self.shuffled(task), [])
+        yield Trial("shuffled", self.shuffled(spare), [])
+        near = self.most_like(victim, old)
+        yield Trial("class down", [replace(one, label=near) for one in self.spare[victim]], [])
+        yield Trial("class down", [replace(one, label="again") for one in self.spare[victim]], [])
+        wrong = [replace(one, label=first) for one in self.spare[other]]
+        yield Trial("class down", [*self.learned[first][: len(wrong)], *wrong], [])
+        if held:  # with texts left out in turn, those forgotten could not be asked
+            own = [example for example in known if example.label == other]
+            yield Trial("class down", self.learned[first], own[: len(own) * 9 // 10])
+
+    def shuffled(self, examples: Texts) -> Texts:
+        """Three labels in ten permuted."""
+        chosen = self.random.sample(range(len(examples)), round(SHUFFLED * len(examples)))
+        labels = [examples[index].label for index in chosen]
+        self.random.shuffle(labels)
+        found = list(examples)
+        for index, label in zip(chosen, labels, strict=True):
+            found[index] = replace(found[index], label=label)
+        return found
+
+    def most_like(self, name: str, others: Sequence[str]) -> str:
+        """The class with the nearest mean."""
+        means = {label: self.mean(label) for label in others}
+        return max((label for label in others if label != name), key=lambda label: means[label] @ means[name])
+
+    def mean(self, label: str) -> Tensor:
+        rows = torch.stack([self.store[example.text] for example in self.learned[label]])
+        return torch.nn.functional.normalize(rows.mean(dim=0), dim=0)
+
+    def verdicts(
+        self, learner: Learner, trial: Trial, known: Texts, held: Texts, *, is_held: bool
+    ) -> Iterator[Verdict]:
+        """Try an update, judge it, take it back."""
+        train, fresh = hold_out(trial.texts, [], per_class=HELD_OUT, seed=0) if is_held else (trial.texts, [])
+        old = {example.label for example in known}
+        new = {example.label for example in trial.texts} - old
+        tested = [example for example in self.test if example.label in old]
+        asked = held if is_held else sampled(known, max(LEFT_OUT))
+        incoming = fresh if is_held else sampled(train, max(LEFT_OUT))
+        ask = learner.answers if is_held else learner.left_out
+        before, test_before = ask(asked), learner.answers(tested)
+        learner.learn(train)
+        learner.forget(trial.forgotten)
+        after, incoming_after, test_after = ask(asked), ask(incoming), learner.answers(tested)
+        learner.forget(train)
+        learner.learn(trial.forgotten)
+        if trial.kind == "class down" and largest_fall(tested, test_before, test_after) < FALL:
+            return
+        for most in (HELD_OUT,) if is_held else LEFT_OUT:
+            chosen = [index for index, _ in first_of_class(asked, most)]
+            came = [index for index, _ in first_of_class(incoming, most)]
+            found = compare(
+                [asked[index].label for index in chosen],
+                [before[index] for index in chosen],
+                [after[index] for index in chosen],
+                new_classes=new,
+                incoming=[(incoming[index].label, incoming_after[index]) for index in came],
+            )
+            source = f"{most} held out" if is_held else f"{most} left out in turn"
+            yield Verdict(self.name, source, trial.kind, found.is_refused)
+
+
+def first_of_class(examples: Texts, most: int) -> Iterator[tuple[int, Example]]:
+    """The first examples of each class, with their places."""
+    seen: Counter[str] = Counter()
+    for index, example in enumerate(examples):
+        seen[example.label] += 1
+        if seen[example.label] <= most:
+            yield index, example
+
+
+def sampled(examples: Texts, most: int) -> Texts:
+    return [example for _, example in first_of_class(examples, most)]
+
+
+def largest_fall(examples: Texts, before: Sequence[str], after: Sequence[str]) -> float:
+    """How far the accuracy of the class that suffers most goes down."""
+    texts: Counter[str] = Counter()
+    falls: Counter[str] = Counter()
+    for example, was, now in zip(examples, before, after, strict=True):
+        texts[example.label] += 1
+        falls[example.label] += (was == example.label) - (now == example.label)
+    return max(falls[label] / texts[label] for label in texts)
+
+
+def print_shares(verdicts: Sequence[Verdict]) -> None:
+    """Of each kind of update, how many were tried and what share was refused."""
+    for source in dict.fromkeys(verdict.source for verdict in verdicts):
+        cells = []
+        for kind in KINDS:
+            own = [one.is_refused for one in verdicts if one.source == source and one.kind == kind]
+            if own:
+                cells.append(f"{kind} {100 * sum(own) / len(own):.0f} % of {len(own)}")
+        print(f"{verdicts[0].benchmark}, {source}: refused {', '.join(cells)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""What an update did to old classes, for people: how many texts were lost, who took them, what to do."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from repcl.cli.tables import counted, print_table
+from repcl.errors import shortened
+
+if TYPE_CHECKING:
+    from repcl.classifier import Update
+    from repcl.classifier.store.records import ClassChange
+
+CLASSES_SHOWN = 20
+TEXTS_SHOWN = 3
+LONGEST_NAME = 20
+LONGEST_TEXT = 30  # with two names of 16 a line has 80 columns
+
+
+def print_changes(console: Console, update: "Update") -> None:
+    """What an update did to texts of old classes that tell how good it is."""
+    if update.accuracy_before is not None and update.accuracy_after is not None:
+        console.print(
+            f"Texts of old classes: {update.accuracy_before:.1%} right before, "
+            f"{update.accuracy_after:.1%} after ({update.compared} texts, p = {update.p_value:.2g}).",
+            highlight=False,
+        )
+    if update.recall_before is not None and update.recall_after is not None:
+        console.print(
+            f"Mean over old classes: {update.recall_before:.1%} before, {update.recall_after:.1%} after.",
+            highlight=False,
+        )
+    if update.regressed:
+        _print_regressed(console, update)
+    for lost in update.lost_texts[:TEXTS_SHOWN]:
+        console.print(
+            f"  lost: {shortened(lost.text, LONGEST_TEXT)} "
+            f"({_name(lost.label, 16)}, now {_name(lost.answer, 16)})",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _print_regressed(console: Console, update: "Update") -> None:
+    shown = update.regressed[:CLASSES_SHOWN]
+    rows = [
+        [
+            _name(change.name),
+            f"{change.correct_before} of {change.texts}",
+            str(change.correct_after),
+            str(change.lost),
+            _taken(change),
+            advice(change, update),
+        ]
+        for change in shown
+    ]
+    columns = ["class", "right before", "after", "lost", "most to", "what to do"]
+    print_table(console, "Regressed classes", columns, rows)
+    if len(update.regressed) > len(shown):
+        left = len(update.regressed) - len(shown)
+        console.print(f"and {counted(left, 'class')} more, each with {shown[-1].lost} lost or fewer.")
+
+
+def advice(change: "ClassChange", update: "Update") -> str:
+    """What to do about a class that lost texts, if it should not have."""
+    if change.taken_by is None:
+        return "teach it more texts"
+    if change.taken_by in update.new_classes:
+        return "merge the two, or teach it more texts"
+    if change.taken_by in update.more_of:
+        return f"check the new texts of {_name(change.taken_by)}"
+    return "teach it more texts"
+
+
+def _taken(change: "ClassChange") -> str:
+    return "–" if change.taken_by is None else f"{_name(change.taken_by)} ({change.taken})"
+
+
+def _name(name: str, longest: int = LONGEST_NAME) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
