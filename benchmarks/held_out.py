@@ -2,11 +2,12 @@
 
     python benchmarks/held_out.py --method fea --method kdrk --round 5 --round 6 --out runs/held-out
                                   [--benchmark hwu64] [--tasks N] [--max-train-per-class 40]
-                                  [--max-test-per-class 20] [--preset cpu] [--set KEY=VALUE]... [--data-dir DIR]
+                                  [--max-test-per-class 20] [--preset cpu] [--set KEY=VALUE]...
+                                  [--data-dir DIR]
 
-A quarter of the distinct training texts of each class is held out, as `repcl tune` does it; but `repcl tune`
-looks at three tasks, and what a method loses slowly shows in ten. Each run is kept in `--out`, and one that was
-stopped resumes from its last finished task. Rounds below 5 are reported elsewhere, so they are refused here.
+A quarter of the distinct training texts of each class is held out, as `repcl tune` does it; but that looks at
+three tasks, and what a method loses little by little shows later. Runs are kept in `--out`, and one that was
+stopped resumes from its last finished task. Rounds below 5 are those of the results, so they are refused.
 """
 
 import argparse
@@ -40,7 +41,9 @@ def main() -> None:
                 settings=overrides[split_variant(row)[0]],
                 out=options.out,
             )
-            after = " ".join(f"{100 * share:5.1f}" for share in result.accuracy_after_task if share is not None)
+            after = " ".join(
+                f"{100 * share:5.1f}" for share in result.accuracy_after_task if share is not None
+            )
             print(f"round {number} {row:16} {result.seconds.all:7.0f} s  {after}", flush=True)
 
 

@@ -95,7 +95,7 @@ class FeatureMapHead(ClassifierHead):
     """The classifier of KCN and KDRK: a feature map of two ReLU layers, growing output."""
 
     def __init__(self, size: int, hidden: int, *, dropout: float) -> None:
-        super().__init__(hidden, hidden, has_hidden_layer=False, dropout=0.0)
+        super().__init__(hidden, hidden, has_hidden_layer=False, dropout=0.0, is_uniform=True)
         self.hidden = nn.Sequential(
             nn.Linear(size, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, hidden), nn.ReLU()
         )

@@ -26,10 +26,10 @@ class KDRKSettings(DistillingSettings):
         0.5, ge=0, le=1, description="the same without a virtual None: those it finds more like an old class"
     )
     soften_replay: bool = Field(
-        True, description="on exemplars, too, the temperature softens student and teacher, not the latter only"
+        True, description="on exemplars, too, the temperature softens the student as well as the teacher"
     )
     transfer: Literal["first", "second", "none"] = Field(
-        "first", description="how new classifier rows start: the paper's rule, its second version, N(0, 0.02)"
+        "first", description="how new classifier rows start: the paper's rule, its second version, at random"
     )
     transfer_sharpness: float = Field(1.0, ge=0, description="τ_kt, multiplies scores when rows are mixed")
     own_share: float = Field(0.5, ge=0, le=1, description="δ, of a class's own mean, in the second version")
@@ -90,8 +90,8 @@ class KDRK(DistillingMethod):
     def replayed(self, slots: Tensor, old_slots: Tensor) -> Tensor:
         """D^M, distillation on exemplars.
 
-        In the authors' code only the teacher has the temperature here. A student that matches softened answers
-        without one has softened its own: T times smaller scores of old classes, once more at every task.
+        In the authors' code only the teacher has the temperature here. A student that learns softened answers
+        without one softens its own: the scores of old classes become T times smaller at every task.
         """
         softness = self.settings.temperature
         return soft_cross_entropy(
