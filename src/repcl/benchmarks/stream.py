@@ -49,7 +49,7 @@ def digest_state(file: SourceFile, path: Path) -> str:
 
 
 def other_bytes_note(names: Sequence[str]) -> str:
-    """What is to be said of files that are complete by their counts, and not the public ones by their hash."""
+    """What is to be said of files that are complete by counts, and not the public ones by their hash."""
     return (
         f"Not the public file byte for byte, by its hash: {', '.join(names)}. "
         "That it is complete is judged by counts alone, and the split need not be that of the authors."
