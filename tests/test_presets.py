@@ -70,6 +70,14 @@ def test_preset_paper_trains_idbr_as_its_authors_do(benchmark, kind):
 
 
 @pytest.mark.parametrize(
+    ("preset", "benchmark"), [("paper", "hwu64"), ("cpu", "hwu64"), ("cpu", "demo"), ("cpu", "fewrel")]
+)
+def test_idbr_warms_up_for_a_quarter_of_its_epochs(preset, benchmark):
+    settings = used(preset, "idbr", benchmark, BENCHMARKS[benchmark].kind)
+    assert settings.warmup_epochs == settings.initial_epochs / 4
+
+
+@pytest.mark.parametrize(
     ("preset", "benchmark", "batch"), [("paper", "hwu64", 16), ("cpu", "hwu64", 16), ("cpu", "demo", 8)]
 )
 def test_crl_has_its_authors_batches_but_on_the_demo(preset, benchmark, batch):
