@@ -51,6 +51,39 @@ def test_preset_paper_trains_tacred_with_batches_of_16():
     assert load_preset("paper").settings_for("fea", "tacred", "relation")["batch_size"] == 16
 
 
+def used(preset, method, benchmark, kind="sentence"):
+    """All settings of a method under a preset."""
+    return make_settings(METHODS[method].Settings, load_preset(preset).settings_for(method, benchmark, kind))
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "kind"), [("fewrel", "relation"), ("tacred", "relation"), ("hwu64", "sentence")]
+)
+def test_preset_paper_trains_idbr_as_its_authors_do(benchmark, kind):
+    settings = used("paper", "idbr", benchmark, kind)
+    assert (settings.learning_rate, settings.head_learning_rate, settings.task_learning_rate) == (
+        3e-5,
+        3e-5,
+        5e-4,
+    )
+    assert (settings.batch_size, settings.adam_epsilon, settings.warmup_epochs) == (8, 1e-6, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("preset", "benchmark"), [("paper", "hwu64"), ("cpu", "hwu64"), ("cpu", "demo"), ("cpu", "fewrel")]
+)
+def test_idbr_warms_up_for_a_quarter_of_its_epochs(preset, benchmark):
+    settings = used(preset, "idbr", benchmark, BENCHMARKS[benchmark].kind)
+    assert settings.warmup_epochs == settings.initial_epochs / 4
+
+
+@pytest.mark.parametrize(
+    ("preset", "benchmark", "batch"), [("paper", "hwu64", 16), ("cpu", "hwu64", 16), ("cpu", "demo", 8)]
+)
+def test_crl_has_its_authors_batches_but_on_the_demo(preset, benchmark, batch):
+    assert used(preset, "crl", benchmark).batch_size == batch
+
+
 def test_preset_smoke_caps_the_data():
     preset = load_preset("smoke")
     assert (preset.max_train_per_class, preset.max_test_per_class) == (16, 8)

@@ -61,6 +61,23 @@ def test_the_check_command_prints_files_counts_and_license() -> None:
         assert expected in output
 
 
+def test_the_check_command_says_when_complete_files_are_not_the_public_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    train, test = BENCHMARKS["demo"].files
+    other = replace(train, digest="sha256:" + "0" * 64)
+    monkeypatch.setitem(BENCHMARKS, "demo", replace(BENCHMARKS["demo"], files=(other, test)))
+    output = run("check", "demo")
+    assert "Not the public file byte for byte, by its hash: train.csv. That it is complete is" in output
+    assert "complete: yes" in output
+
+
+def test_incomplete_files_are_not_also_said_to_have_other_bytes() -> None:
+    result = check("hwu64", FIXTURES)
+    assert result.files[0].digest == "differs"
+    assert not any("byte for byte" in note for note in result.notes)
+
+
 def test_the_check_command_says_when_everything_is_there() -> None:
     assert "complete: yes" in run("check", "demo")
 

@@ -273,7 +273,8 @@ def test_synthetic_examples_reach_neither_memory_nor_replay(monkeypatch: pytest.
 
 @pytest.mark.parametrize(("host", "chosen"), [("emar", EMAR), ("rp_cre", RPCRE)])
 def test_without_augmentation_and_spare_rows_it_is_its_host_to_the_bit(host: Any, chosen: Any) -> None:
-    settings = FAST | {"initial_epochs": 2, "replay_epochs": 2}
+    # no clipping: an empty tensor more in a norm may change its last bit
+    settings = FAST | {"initial_epochs": 2, "replay_epochs": 2, "clip_norm": 1e6}
     plain = make(chosen, "relation", **settings)
     augmented = make(ACA, "relation", host=host, rp_cre_epochs=2, **settings, **NO_ACA)
     for method in (plain, augmented):

@@ -56,7 +56,7 @@ def test_the_loss_of_a_new_batch_has_the_values_worked_out_by_hand() -> None:
 def test_the_loss_of_replay_has_the_values_worked_out_by_hand(
     soften_replay: bool, distillation: float, replay: float, total: float
 ) -> None:
-    method = tiny(soften_replay=soften_replay, replay_weights="by_size")
+    method = tiny(soften_replay=soften_replay)
     teacher, student = rows((0, 3, 0)), rows((0, 2, 0, 1))
     distilled = method.replayed(student[:, :3], teacher)
     hard = method.hard_loss(student, torch.tensor([0]))
@@ -69,8 +69,22 @@ def test_the_loss_of_replay_has_the_values_worked_out_by_hand(
     assert share * 0.781294 + (1 - share) * loss.item() == pytest.approx(total, abs=1e-6)
 
 
+def test_a_student_that_answers_as_its_teacher_learns_nothing_more_on_exemplars() -> None:
+    student = TEACHER.clone().requires_grad_()
+    tiny().replayed(student, TEACHER).backward()
+    assert student.grad is not None
+    assert student.grad.abs().max().item() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_without_softening_a_student_that_answers_as_its_teacher_is_told_to_be_less_sure() -> None:
+    student = TEACHER[:1].clone().requires_grad_()
+    tiny(soften_replay=False).replayed(student, TEACHER[:1]).backward()
+    assert student.grad is not None
+    assert student.grad[0, 1] > 0 > student.grad[0, 2]  # the highest score falls, the lowest rises
+
+
 def test_balanced_weights_do_not_depend_on_the_size_of_the_memory() -> None:
-    method = tiny()
+    method = tiny(replay_weights="balanced")
     method.memory.keep("fruit", [Example(str(number), "fruit") for number in range(20)])
     assert method._share_of_new(2) == 0.5
 

@@ -45,6 +45,30 @@ def test_new_rows_are_drawn_from_a_narrow_normal() -> None:
     assert layer.weight.mean().item() == pytest.approx(0.0, abs=0.0008)
 
 
+def assert_uniform(values: torch.Tensor, size: int) -> None:
+    """In ±1/√size, from end to end: 100 draws leave out a tenth at either end once in 10,000 times."""
+    limit = size**-0.5
+    assert -limit <= values.min() < -0.8 * limit
+    assert 0.8 * limit < values.max() <= limit
+
+
+def test_uniform_rows_and_biases_start_as_pytorchs_linear_layers_do() -> None:
+    torch.manual_seed(0)
+    layer = GrowingLinear(16, has_bias=True, is_uniform=True)
+    layer.grow_to(100)
+    assert layer.bias is not None
+    assert_uniform(layer.weight, 16)
+    assert_uniform(layer.bias, 16)
+
+
+def test_the_hidden_layer_of_a_uniform_head_starts_as_pytorchs_linear_layers_do() -> None:
+    torch.manual_seed(0)
+    head = ClassifierHead(16, 100, has_hidden_layer=True, dropout=0.0, is_uniform=True)
+    head.output.grow_to(5)
+    assert_uniform(head.hidden[1].weight, 16)  # type: ignore[arg-type]
+    assert_uniform(head.output.weight, 100)
+
+
 def test_grown_rows_can_be_trained() -> None:
     layer = GrowingLinear(8)
     layer.grow_to(2)

@@ -1,6 +1,7 @@
 """The only optimization loop, and its optimizer."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from repcl.training import (
     run_stage,
 )
 from repcl.training import stage as stage_module
-from repcl.training.stage import build_optimizer, build_warmup
+from repcl.training.stage import build_optimizer, build_schedule
 from tests.conftest import tiny_encoder
 
 SETTINGS = StageSettings(epochs=1, learning_rate=0.1, head_learning_rate=0.5)
@@ -91,7 +92,7 @@ def plain_descent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_rate_warms_up_from_zero_over_two_epochs() -> None:
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    warmup = build_warmup(optimizer, 2 * 100)
+    warmup = build_schedule(optimizer, SETTINGS, 2 * 100)
     rates = []
     for _ in range(300):
         rates.append(optimizer.param_groups[0]["lr"])
@@ -102,8 +103,37 @@ def test_the_rate_warms_up_from_zero_over_two_epochs() -> None:
 
 def test_without_warm_up_the_first_step_has_the_full_rate() -> None:
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    build_warmup(optimizer, 0)
+    build_schedule(optimizer, SETTINGS)
     assert optimizer.param_groups[0]["lr"] == 1.0
+
+
+def test_the_rate_decays_by_a_factor_after_every_so_many_steps() -> None:
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = build_schedule(optimizer, replace(SETTINGS, rate_decay=0.9, decay_steps=2.5), 2)
+    rates = []
+    for _ in range(9):
+        rates.append(round(optimizer.param_groups[0]["lr"], 6))
+        optimizer.step()
+        schedule.step()
+    assert rates == [0.0, 0.5, 1.0, 0.9, 0.9, 0.81, 0.81, 0.81, 0.729]
+
+
+def test_a_stage_hands_its_epsilon_to_the_optimizer() -> None:
+    learner = ToyLearner()
+    settings = replace(SETTINGS, epsilon=1e-3)
+    optimizer = build_optimizer(default_groups(learner, settings), settings)
+    assert {group["eps"] for group in optimizer.param_groups} == {1e-3}
+
+
+def test_a_stage_decays_its_rates_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_descent(monkeypatch)
+    learner = ToyLearner()
+    start = learner.head.weight.item()
+    settings = StageSettings(
+        epochs=3, learning_rate=1.0, head_learning_rate=1.0, rate_decay=0.5, decay_steps=1
+    )
+    run_stage(learner, Stage.REPLAY, [1.0], learner.loss, settings)
+    assert start - learner.head.weight.item() == pytest.approx(1 + 0.5 + 0.25)
 
 
 def test_a_stage_counts_its_warm_up_in_its_own_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +185,13 @@ def test_parameters_fall_into_four_groups_by_rate_and_decay() -> None:
         assert groups[id(parameter)] == (1e-5, 0.01 if is_decayed else 0.0), name
     for name, parameter in head.named_parameters():
         assert groups[id(parameter)] == (1e-3, 0.0 if name.endswith("bias") else 0.01), name
+
+
+def test_a_group_may_decay_everything_biases_and_layer_norms_included() -> None:
+    encoder = tiny_encoder("sentence")
+    group = ParameterGroup((encoder,), 1e-5, decays_everything=True)
+    assert len(group.decayed(True)) == len(list(encoder.parameters()))
+    assert group.decayed(False) == []
 
 
 def test_the_layer_norm_of_a_head_is_decayed() -> None:
@@ -435,7 +472,7 @@ def test_a_stage_is_written_as_its_name() -> None:
 
 def test_a_fraction_of_a_warm_up_step_lasts_one_step() -> None:
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    warmup = build_warmup(optimizer, 0.5)
+    warmup = build_schedule(optimizer, SETTINGS, 0.5)
     assert optimizer.param_groups[0]["lr"] == 0.0
     optimizer.step()
     warmup.step()

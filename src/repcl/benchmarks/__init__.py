@@ -1,17 +1,18 @@
 """The published data sets by name, and the way from a name or a user's file to a stream of tasks."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from repcl.benchmarks.banking77 import BANKING77
-from repcl.benchmarks.base import Benchmark
+from repcl.benchmarks.base import Benchmark, Corpus
 from repcl.benchmarks.clinc150 import CLINC150
 from repcl.benchmarks.demo import DEMO
 from repcl.benchmarks.fewrel import FEWREL
 from repcl.benchmarks.hwu64 import HWU64
 from repcl.benchmarks.maven import MAVEN
 from repcl.benchmarks.own import DEFAULT_TASKS, read_own
-from repcl.benchmarks.stream import build_stream
+from repcl.benchmarks.stream import build_stream, digest_state, other_bytes_note
 from repcl.benchmarks.stream_spec import StreamSpec
 from repcl.benchmarks.tacred import TACRED
 from repcl.data.examples import TaskStream
@@ -74,6 +75,7 @@ def load_stream(spec: StreamSpec) -> TaskStream:
     folder = benchmark.folder(spec.data_dir)
     # seeded anew with the number that decides the class order, as the released code does
     corpus = benchmark.corpus(folder, Random(round_seed(spec.round)), spec.protocol)
+    corpus = replace(corpus, notes=(*corpus.notes, *_other_bytes(benchmark, folder, corpus)))
     labels = list(corpus.splits)
     order = [labels[index] for index in class_order(len(labels), round_seed(spec.round))]
     tasks = spec.divide(order, benchmark.tasks)
@@ -94,6 +96,14 @@ def own_file(name: str | Path) -> Path:
         )
     plain_name(path.stem)  # results are kept in a folder of that name
     return path
+
+
+def _other_bytes(benchmark: Benchmark, folder: Path, corpus: Corpus) -> list[str]:
+    """Say where completeness rests on counts alone; incomplete files are said to be so anyway."""
+    if not corpus.complete:
+        return []
+    differing = [f.name for f in benchmark.files if digest_state(f, folder / f.name) == "differs"]
+    return [other_bytes_note(differing)] if differing else []
 
 
 def _own_stream(path: Path, spec: StreamSpec) -> TaskStream:

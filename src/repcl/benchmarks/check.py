@@ -6,7 +6,7 @@ from pathlib import Path
 
 from repcl.benchmarks import BENCHMARKS, load_benchmark
 from repcl.benchmarks.base import Benchmark
-from repcl.benchmarks.download import digest_state
+from repcl.benchmarks.stream import digest_state
 from repcl.data.examples import TaskStream
 from repcl.errors import UnknownName
 

@@ -9,7 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from repcl.benchmarks.base import Benchmark, SourceFile
-from repcl.benchmarks.stream import file_digest
+from repcl.benchmarks.stream import digest_state
 from repcl.errors import InvalidData, MissingData
 
 Progress = Callable[[str, int, int | None], None]
@@ -109,14 +109,6 @@ def _verify(file: SourceFile, part: Path) -> None:
         _discard(file, part, f"{size:,} bytes where {file.size:,} were expected")
     if digest_state(file, part) == "differs":
         _discard(file, part, f"contents that do not have the hash {file.digest}")
-
-
-def digest_state(file: SourceFile, path: Path) -> str:
-    """Whether a file `matches` or `differs` from the public one by its hash, or `unknown`."""
-    if file.digest is None:
-        return "unknown"
-    algorithm, _, expected = file.digest.partition(":")
-    return "matches" if file_digest(path, algorithm) == expected else "differs"
 
 
 def _discard(file: SourceFile, part: Path, found: str) -> None:

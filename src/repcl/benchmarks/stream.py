@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from repcl.benchmarks.base import Corpus, Split
+from repcl.benchmarks.base import Corpus, SourceFile, Split
 from repcl.benchmarks.stream_spec import StreamSpec
 from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream
 from repcl.errors import InvalidData
@@ -38,6 +38,22 @@ def file_digest(path: Path, algorithm: str = "sha256") -> str:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def digest_state(file: SourceFile, path: Path) -> str:
+    """Whether a file `matches` or `differs` from the public one by its hash, or `unknown`."""
+    if file.digest is None:
+        return "unknown"
+    algorithm, _, expected = file.digest.partition(":")
+    return "matches" if file_digest(path, algorithm) == expected else "differs"
+
+
+def other_bytes_note(names: Sequence[str]) -> str:
+    """What is to be said of files that are complete by counts, and not the public ones by their hash."""
+    return (
+        f"Not the public file byte for byte, by its hash: {', '.join(names)}. "
+        "That it is complete is judged by counts alone, and the split need not be that of the authors."
+    )
 
 
 def _digests(files: Sequence[Path]) -> dict[str, str]:

@@ -105,7 +105,7 @@ class ACA(PrototypeMethod):
 
     def new_spare_rows(self, count: int) -> GrowingLinear:
         """Classifier rows for synthetic classes."""
-        rows = GrowingLinear(self.prototypes.shape[1]).to(self.encoder.device)
+        rows = GrowingLinear(self.prototypes.shape[1], is_uniform=True).to(self.encoder.device)
         rows.grow_to(count)
         return rows
 

@@ -27,8 +27,9 @@ class DistillingSettings(TrainingSettings, MemorySettings):
     head_dropout: float = Field(0.2, ge=0, lt=1, description="dropout inside the classifier")
     virtual_none: bool = Field(True, description="train beside a class None whose score is always 0")
     temperature: float = Field(2.0, gt=0, description="T, softens the teacher's answers")
-    replay_weights: Literal["balanced", "by_size"] = Field(
-        "balanced", description="batch and exemplars count alike, or the exemplars as much as all the memory"
+    replay_weights: Literal["by_size", "balanced"] = Field(
+        "by_size",
+        description="in pairs, the exemplars count as much as all the memory, or as much as the new batch",
     )
     selection: Literal["k-means", "nearest_to_mean", "herding"] = Field(
         "k-means", description="how exemplars are chosen"
@@ -94,7 +95,7 @@ class FeatureMapHead(ClassifierHead):
     """The classifier of KCN and KDRK: a feature map of two ReLU layers, growing output."""
 
     def __init__(self, size: int, hidden: int, *, dropout: float) -> None:
-        super().__init__(hidden, hidden, has_hidden_layer=False, dropout=0.0)
+        super().__init__(hidden, hidden, has_hidden_layer=False, dropout=0.0, is_uniform=True)
         self.hidden = nn.Sequential(
             nn.Linear(size, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, hidden), nn.ReLU()
         )

@@ -46,7 +46,7 @@ class KCN(DistillingMethod):
     settings: KCNSettings
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "linear": {"head": "linear", "virtual_none": False},
-        "paired": {"combination": "paired"},
+        "paired": {"combination": "paired", "replay_weights": "by_size", "selection": "k-means"},
         "kmeans": {"selection": "k-means"},
     }
 

@@ -25,9 +25,11 @@ class KDRKSettings(DistillingSettings):
     likeness_threshold: float = Field(
         0.5, ge=0, le=1, description="the same without a virtual None: those it finds more like an old class"
     )
-    soften_replay: bool = Field(False, description="the student has the temperature on exemplars, too")
+    soften_replay: bool = Field(
+        True, description="on exemplars, too, the temperature softens the student as well as the teacher"
+    )
     transfer: Literal["first", "second", "none"] = Field(
-        "first", description="how new classifier rows start: the paper's rule, its second version, N(0, 0.02)"
+        "first", description="how new classifier rows start: the paper's rule, its second version, at random"
     )
     transfer_sharpness: float = Field(1.0, ge=0, description="τ_kt, multiplies scores when rows are mixed")
     own_share: float = Field(0.5, ge=0, le=1, description="δ, of a class's own mean, in the second version")
@@ -50,10 +52,11 @@ class KDRK(DistillingMethod):
     Settings: ClassVar[type[KDRKSettings]] = KDRKSettings
     settings: KDRKSettings
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "by-size": {"replay_weights": "by_size"},
+        "balanced": {"replay_weights": "balanced"},
         "median-gate": {"gate_decay": "median"},
         "no-none": {"virtual_none": False},
         "no-transfer": {"transfer": "none"},
+        "sharp-replay": {"soften_replay": False},
     }
 
     def learn_task(self, task: Task) -> None:
@@ -85,7 +88,11 @@ class KDRK(DistillingMethod):
         )
 
     def replayed(self, slots: Tensor, old_slots: Tensor) -> Tensor:
-        """D^M, distillation on exemplars; in the authors' code only the teacher has the temperature."""
+        """D^M, distillation on exemplars.
+
+        In the authors' code only the teacher has the temperature here. A student that learns softened answers
+        without one softens its own: the scores of old classes become T times smaller at every task.
+        """
         softness = self.settings.temperature
         return soft_cross_entropy(
             slots,

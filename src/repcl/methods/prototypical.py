@@ -42,12 +42,16 @@ class PrototypeMethod(Method):
         self.register_buffer("prototypes", self.head.output.weight.detach().clone())
 
     def new_head(self, settings: ClassifierSettings) -> ClassifierHead:
-        """A classifier whose hidden layer depends on the settings, not on the input kind."""
+        """A classifier whose hidden layer depends on the settings, not on the input kind.
+
+        It starts as PyTorch's linear layers do, in the code of each of these methods.
+        """
         return ClassifierHead(
             self.encoder.representation_size,
             self.encoder.hidden_size,
             has_hidden_layer=self.settings.hidden_layer,
             dropout=settings.head_dropout,
+            is_uniform=True,
         ).to(self.encoder.device)
 
     @property

@@ -93,7 +93,9 @@ TABLE: Mapping[str, MethodEntry] = {
     "kdrk": MethodEntry(
         "repcl.methods.kdrk:KDRK", "distillation, with knowledge moved between old and new classes",
         "Yu et al.", 2021, 0.96,
-        variants={"by-size": None, "median-gate": None, "no-none": None, "no-transfer": None},
+        variants={
+            "balanced": None, "median-gate": None, "no-none": None, "no-transfer": None, "sharp-replay": None,
+        },
     ),
     # Its cost was measured on FewRel, two tasks, 10 texts per class.
     "aca": MethodEntry(

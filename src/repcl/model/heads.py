@@ -12,23 +12,38 @@ INITIAL_SPREAD = 0.02
 
 
 class GrowingLinear(RowOwner):
-    """A linear layer, by default without bias, that gains a row for every new class."""
+    """A linear layer, by default without bias, that gains a row for every new class.
+
+    Args:
+        size: of a row.
+        has_bias: whether a row has a bias.
+        is_uniform: whether new rows and biases start as PyTorch's linear layers do, uniform in ±1/√size; else
+            as BERT's, rows N(0, 0.02) and biases 0. Methods differ in this.
+    """
 
     class_rows: ClassVar[Mapping[str, Merge]] = {"weight": mean_row, "bias": mean_row}
 
-    def __init__(self, size: int, *, has_bias: bool = False) -> None:
+    def __init__(self, size: int, *, has_bias: bool = False, is_uniform: bool = False) -> None:
         super().__init__()
+        self.is_uniform = is_uniform
         self.weight = nn.Parameter(torch.empty(0, size))
         self.bias = nn.Parameter(torch.empty(0)) if has_bias else None
 
     def grow_to(self, rows: int) -> None:
-        """Add rows drawn from N(0, 0.02), bias 0, until there are `rows`; old rows stay as they are."""
-        missing = rows - len(self.weight)
+        """Add random rows until there are `rows`; old rows stay as they are."""
+        missing, size = rows - len(self.weight), self.weight.shape[1]
         if missing > 0:
-            fresh = self.weight.new_empty(missing, self.weight.shape[1]).normal_(0.0, INITIAL_SPREAD)
+            fresh = self._drawn(self.weight.new_empty(missing, size), size)
             self.weight = nn.Parameter(torch.cat([self.weight.data, fresh]))
             if self.bias is not None:
-                self.bias = nn.Parameter(torch.cat([self.bias.data, self.bias.new_zeros(missing)]))
+                biases = self.bias.new_zeros(missing)
+                fresh = self._drawn(biases, size) if self.is_uniform else biases
+                self.bias = nn.Parameter(torch.cat([self.bias.data, fresh]))
+
+    def _drawn(self, values: Tensor, size: int) -> Tensor:
+        if self.is_uniform:
+            return values.uniform_(-(size**-0.5), size**-0.5)
+        return values.normal_(0.0, INITIAL_SPREAD)
 
     def forward(self, features: Tensor) -> Tensor:
         """(batch, size) -> (batch, rows)."""
@@ -36,16 +51,20 @@ class GrowingLinear(RowOwner):
 
 
 class ClassifierHead(nn.Module):
-    """The classifier of FEA and RepCL: dropout, one hidden layer (not for events), growing output."""
+    """The classifier of FEA and RepCL: dropout, one hidden layer (not for events), growing output.
 
-    def __init__(self, size: int, hidden: int, *, has_hidden_layer: bool, dropout: float) -> None:
+    `is_uniform` says how it starts: as PyTorch's linear layers do, or as BERT's.
+    """
+
+    def __init__(
+        self, size: int, hidden: int, *, has_hidden_layer: bool, dropout: float, is_uniform: bool = False
+    ) -> None:
         super().__init__()
         self.hidden = nn.Sequential()
         if has_hidden_layer:
-            self.hidden = nn.Sequential(
-                nn.Dropout(dropout), plain_linear(size, hidden), nn.GELU(), nn.LayerNorm(hidden)
-            )
-        self.output = GrowingLinear(hidden if has_hidden_layer else size)
+            linear = nn.Linear(size, hidden) if is_uniform else plain_linear(size, hidden)
+            self.hidden = nn.Sequential(nn.Dropout(dropout), linear, nn.GELU(), nn.LayerNorm(hidden))
+        self.output = GrowingLinear(hidden if has_hidden_layer else size, is_uniform=is_uniform)
 
     def features(self, representation: Tensor) -> Tensor:
         """What exemplars are chosen by: the hidden layer's output."""

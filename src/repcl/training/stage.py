@@ -1,5 +1,6 @@
 """`run_stage`: the only optimization loop of the project, with its parameter groups and its optimizer."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -28,6 +29,9 @@ class StageSettings:
         weight_decay: of AdamW; biases and the encoder's LayerNorms are not decayed.
         warmup_epochs: the rates rise linearly from 0 during these epochs, then stay constant.
         clip_norm: largest norm of the gradient.
+        epsilon: AdamW's, which keeps its steps finite where gradients vanish.
+        rate_decay: all rates are multiplied by it after every `decay_steps` steps.
+        decay_steps: steps from one such multiplication to the next; none by default.
     """
 
     epochs: int
@@ -36,6 +40,9 @@ class StageSettings:
     weight_decay: float = 0.01
     warmup_epochs: float = 0.0
     clip_norm: float = 10.0
+    epsilon: float = 1e-8
+    rate_decay: float = 1.0
+    decay_steps: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,14 @@ class ParameterGroup:
             clipped together.
         decays_only_matrices: whether vectors (biases and the LayerNorm weights of a transformer) are not
             decayed. Otherwise everything but biases is.
+        decays_everything: whether biases are decayed, too.
     """
 
     parts: tuple[nn.Module, ...]
     learning_rate: float
     is_clipped_alone: bool = False
     decays_only_matrices: bool = False
+    decays_everything: bool = False
 
     def parameters(self) -> list[nn.Parameter]:
         """What learns, in the order of the parts."""
@@ -72,6 +81,8 @@ class ParameterGroup:
         ]
 
     def _is_decayed(self, name: str, parameter: nn.Parameter) -> bool:
+        if self.decays_everything:
+            return True
         return parameter.dim() > 1 if self.decays_only_matrices else not name.endswith("bias")
 
 
@@ -127,7 +138,7 @@ def run_stage(
     """
     chosen = default_groups(learner, settings) if groups is None else groups
     optimizer = build_optimizer(chosen, settings)
-    warmup = build_warmup(optimizer, settings.warmup_epochs * len(batches))
+    schedule = build_schedule(optimizer, settings, settings.warmup_epochs * len(batches))
     clipped_together = _clipped_together(optimizer, chosen)
     parameters = [parameter for parameters in clipped_together for parameter in parameters]
     learner.train()
@@ -140,7 +151,7 @@ def run_stage(
             for together in clipped_together:
                 clip_grad_norm_(together, settings.clip_norm)
             optimizer.step()
-            warmup.step()
+            schedule.step()
             optimizer.zero_grad()
             learner.observer.step_ends(terms)
     learner.train(False)
@@ -176,15 +187,19 @@ def build_optimizer(groups: Sequence[ParameterGroup], settings: StageSettings) -
         for is_decayed in (True, False)
         for group in groups
     ]
-    return torch.optim.AdamW([group for group in wanted if group["params"]], fused=True)
+    return torch.optim.AdamW([group for group in wanted if group["params"]], eps=settings.epsilon, fused=True)
 
 
-def build_warmup(optimizer: torch.optim.Optimizer, warmup_steps: float) -> LambdaLR:
-    """Rates rise from 0 at step 0 to their full value at `warmup_steps`, then stay."""
-    from transformers import get_constant_schedule_with_warmup  # takes seconds to import
+def build_schedule(
+    optimizer: torch.optim.Optimizer, settings: StageSettings, warmup_steps: float = 0.0
+) -> LambdaLR:
+    """Rates rise from 0 at step 0 to their full value at `warmup_steps`, then stay or decay by steps."""
 
-    schedule: LambdaLR = get_constant_schedule_with_warmup(optimizer, warmup_steps)  # type: ignore[arg-type]
-    return schedule
+    def factor(step: int) -> float:
+        risen = step / max(1.0, warmup_steps) if step < warmup_steps else 1.0
+        return risen * math.pow(settings.rate_decay, step // settings.decay_steps)
+
+    return LambdaLR(optimizer, factor)
 
 
 def _clipped_together(

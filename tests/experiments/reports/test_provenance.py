@@ -1,6 +1,8 @@
 """The tables of how runs were made."""
 
-from repcl.experiments.reports.provenance import settings_table
+import pytest
+
+from repcl.experiments.reports.provenance import origin_table, settings_table
 from tests.experiments.made_up import (
     cells,
     only,
@@ -21,3 +23,23 @@ def test_settings_are_shown_where_methods_or_defaults_differ(tmp_path):
         "sequential": "–",
         "fea": "10",
     }
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "complete", "is_noted"),
+    [("banking77", True, True), ("banking77", False, False), ("demo", True, False)],
+)
+def test_complete_files_that_are_not_the_public_ones_are_noted(tmp_path, benchmark, complete, is_noted):
+    write_run(
+        tmp_path,
+        "fea",
+        two_tasks([True, True]),
+        classes=[["old"], ["new"]],
+        benchmark=benchmark,
+        complete=complete,
+    )
+    notes = origin_table(only(tmp_path)).notes
+    assert len(notes) == is_noted
+    assert all(
+        note.startswith("Not the public file byte for byte, by its hash: train.csv.") for note in notes
+    )

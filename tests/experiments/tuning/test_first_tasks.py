@@ -1,5 +1,8 @@
 """What a search sees: nothing of later tasks, no test text, and held-out texts that were not learned."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,3 +77,18 @@ def test_two_tasks_are_too_few():
 def test_classes_of_one_text_leave_nothing_to_score_on():
     with pytest.raises(InvalidData, match="no class has two different training texts"):
         search_stream(make_stream(3, train=1))
+
+
+def test_more_tasks_can_be_asked_for_and_are_held_out_in_the_same_way():
+    whole = make_stream(5)
+    seen = search_stream(whole, tasks=5)
+    assert [task.classes for task in seen.tasks] == [task.classes for task in whole.tasks]
+    assert [(len(task.train), len(task.test)) for task in seen.tasks] == [(12, 4)] * 5
+    assert "<test" not in repr(seen)
+
+
+def test_the_benchmark_of_many_tasks_caps_the_texts_of_each_class_and_says_so():
+    script = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks/held_out.py"))
+    stream = script["capped"](search_stream(make_stream(5), tasks=5), train=4, test=1)
+    assert [(len(task.train), len(task.test)) for task in stream.tasks] == [(8, 2)] * 5
+    assert stream.provenance.capped

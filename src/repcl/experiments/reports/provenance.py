@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
+from repcl.benchmarks import BENCHMARKS
+from repcl.benchmarks.stream import other_bytes_note
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.table import Cell, Column, Row, Table, count, missing, seconds, size, word
 from repcl.experiments.runs.result import Result
@@ -50,7 +52,9 @@ def origin_table(runs: BenchmarkRuns) -> Table:
         ]
         for method in runs.methods
     ]
-    notes = list(dict.fromkeys(note for result in runs.results for note in result.data.notes))
+    notes = list(
+        dict.fromkeys(note for result in runs.results for note in (*result.data.notes, *_other_bytes(result)))
+    )
     return Table(f"{runs.name}-origin", f"{runs.name}: encoder, preset and data", columns, [rows], notes)
 
 
@@ -100,6 +104,19 @@ def costs_table(runs: BenchmarkRuns) -> Table:
 def commands(results: Sequence[Result]) -> list[str]:
     """What was typed to make the runs."""
     return list(dict.fromkeys(result.command for result in results if result.command))
+
+
+def _other_bytes(result: Result) -> list[str]:
+    """The note that files are not the public ones, also for runs that did not write it down."""
+    if result.benchmark not in BENCHMARKS or not result.data.complete:
+        return []
+    known = {file.name: file.digest for file in BENCHMARKS[result.benchmark].files}
+    differing = [
+        name
+        for name, digest in result.data.files.items()
+        if (known.get(name) or "").startswith("sha256:") and known[name] != f"sha256:{digest}"
+    ]
+    return [other_bytes_note(differing)] if differing else []
 
 
 def _settings(method: MethodRuns) -> dict[str, list[Any]]:

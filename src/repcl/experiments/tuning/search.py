@@ -192,30 +192,30 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
     return max(trials, key=lambda trial: (-1.0 if trial.score is None else trial.score, -trial.number))
 
 
-def search_stream(stream: TaskStream) -> TaskStream:
-    """The first three tasks of a stream, tested on a quarter of their own training texts.
+def search_stream(stream: TaskStream, tasks: int = TASKS) -> TaskStream:
+    """The first tasks of a stream, three for a search, tested on a quarter of their own training texts.
 
     The stream's test texts and all later tasks are left behind. What is held out depends on the round only.
     """
-    if len(stream.tasks) < TASKS:
+    if len(stream.tasks) < tasks:
         raise InvalidData(
-            f"A search needs {TASKS} tasks, {stream.name} has {len(stream.tasks)}: "
+            f"A search needs {tasks} tasks, {stream.name} has {len(stream.tasks)}: "
             "choose a larger --tasks or other data."
         )
-    first = stream.tasks[:TASKS]
+    first = stream.tasks[:tasks]
     held_out = choose_held_out(
         (example for task in first for example in task.train), round_seed(stream.round)
     )
     if not held_out:
         raise InvalidData(
-            f"Nothing can be held out in the first {TASKS} tasks of {stream.name}: "
+            f"Nothing can be held out in the first {tasks} tasks of {stream.name}: "
             "no class has two different training texts; add texts."
         )
-    notes = (f"The first {TASKS} of {len(stream.tasks)} tasks, tested on held-out training texts.",)
+    notes = (f"The first {tasks} of {len(stream.tasks)} tasks, tested on held-out training texts.",)
     known = stream.provenance
     provenance = Provenance(known.files, complete=known.complete, capped=known.capped, notes=notes)
-    tasks = tuple(_divide(task, held_out) for task in first)
-    return TaskStream(stream.name, stream.kind, tasks, stream.round, provenance)
+    divided = tuple(_divide(task, held_out) for task in first)
+    return TaskStream(stream.name, stream.kind, divided, stream.round, provenance)
 
 
 def choose_held_out(examples: Iterable[Example], seed: int) -> set[Example]:

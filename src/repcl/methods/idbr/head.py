@@ -25,16 +25,15 @@ class DisentangledHead(ClassifierHead):
     Args:
         size: of a representation.
         width: of either part.
-        task_speed: how much faster than the rest the task scores learn.
     """
 
-    def __init__(self, size: int, width: int, *, task_speed: float) -> None:
+    def __init__(self, size: int, width: int) -> None:
         super().__init__(2 * width, 2 * width, has_hidden_layer=False, dropout=0.0)
         self.generic = nn.Sequential(nn.Linear(size, width), nn.Tanh())
         self.specific = nn.Sequential(nn.Linear(size, width), nn.Tanh())
-        self.output = GrowingLinear(2 * width, has_bias=True)
+        self.output = GrowingLinear(2 * width, has_bias=True, is_uniform=True)
         self.order = nn.Linear(width, 2)
-        self.task = FasterLinear(width, speed=task_speed)
+        self.task = TaskScores(width, has_bias=True, is_uniform=True)
 
     def features(self, representation: Tensor) -> Tensor:
         """Generic and specific features side by side, (batch, 2 · width)."""
@@ -47,25 +46,8 @@ class DisentangledHead(ClassifierHead):
         return Reading(generic, specific, self.output(features), self.order(generic), self.task(specific))
 
 
-class FasterLinear(GrowingLinear):
-    """A layer with a row for each task that learns `speed` times as fast as others at the same rate.
-
-    Adam's steps do not depend on the size of gradients, so a factor behind the weights multiplies the rate.
-    """
+class TaskScores(GrowingLinear):
+    """A layer with a row for each task: classes come and go, tasks stay."""
 
     class_rows: ClassVar[Mapping[str, Merge]] = {}
     other_rows = ("weight", "bias")
-
-    def __init__(self, size: int, *, speed: float) -> None:
-        super().__init__(size, has_bias=True)
-        self.speed = speed
-
-    def grow_to(self, rows: int) -> None:
-        """Add rows that together with the factor are drawn from N(0, 0.02)."""
-        old = len(self.weight)
-        super().grow_to(rows)
-        self.weight.data[old:] /= self.speed
-
-    def forward(self, features: Tensor) -> Tensor:
-        """(batch, size) -> (batch, rows)."""
-        return self.speed * super().forward(features)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
 from repcl.data import Batch, Task
@@ -17,7 +17,7 @@ from repcl.methods.idbr.replay import SparseReplay, Step
 from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import MemorySettings, TrainingSettings
 from repcl.model import Merge, lowest_row
-from repcl.training import LossTerms, Stage, run_stage
+from repcl.training import LossTerms, ParameterGroup, Stage, run_stage
 
 
 class IDBRSettings(TrainingSettings, MemorySettings):
@@ -30,6 +30,7 @@ class IDBRSettings(TrainingSettings, MemorySettings):
     warmup_epochs: float = Field(2.5, ge=0, description="epochs in which the rates rise from zero")
     warmup_examples: int = Field(8000, ge=0, description="examples after which they have risen at the latest")
     clip_norm: float = Field(1e6, gt=0, description="largest norm of the gradient; in effect none")
+    adam_epsilon: float = Field(1e-6, gt=0, description="of AdamW, which decays biases, too")
     feature_size: int = Field(128, ge=1, description="width of the generic and of the specific features")
     representation: Literal["task", "cls"] = Field(
         "task", description="what is read: as the input kind wants it, or the first token's state"
@@ -74,8 +75,7 @@ class IDBR(Method):
         """The head that splits representations, and the task of each class."""
         settings, encoder = self.settings, self.encoder
         size = encoder.representation_size if settings.representation == "task" else encoder.hidden_size
-        speed = settings.task_learning_rate / settings.head_learning_rate
-        self.head = DisentangledHead(size, settings.feature_size, task_speed=speed).to(encoder.device)
+        self.head = DisentangledHead(size, settings.feature_size).to(encoder.device)
         self.register_buffer("class_tasks", torch.zeros(0, dtype=torch.int64))
         before, after = encoder.frame
         pad = int(encoder.tokenizer.pad_token_id)
@@ -104,9 +104,20 @@ class IDBR(Method):
 
         stage = settings.stage(settings.initial_epochs)
         latest = settings.warmup_examples / settings.batch_size / len(steps)
-        stage = replace(stage, warmup_epochs=min(stage.warmup_epochs, latest))
-        run_stage(self, Stage.INITIAL_LEARNING, steps, losses, stage)
+        stage = replace(stage, warmup_epochs=min(stage.warmup_epochs, latest), epsilon=settings.adam_epsilon)
+        run_stage(self, Stage.INITIAL_LEARNING, steps, losses, stage, groups=self.groups())
         self.remember(task)
+
+    def groups(self) -> list[ParameterGroup]:
+        """Encoder, task scores and all other parts, each with its rate; everything is decayed."""
+        settings, head = self.settings, self.head
+        others = (head.generic, head.specific, head.output, head.order)
+        rates: Mapping[tuple[nn.Module, ...], float] = {
+            (self.encoder,): settings.learning_rate,
+            others: settings.head_learning_rate,
+            (head.task,): settings.task_learning_rate,
+        }
+        return [ParameterGroup(parts, rate, decays_everything=True) for parts, rate in rates.items()]
 
     def terms(
         self, reading: Reading, labels: Tensor, old_features: Tensor | None, *, is_replay: bool
