@@ -155,6 +155,18 @@ class Method(RowOwner, ABC):
         """
         self.memory.drop(examples)
 
+    @property
+    def many_rows(self) -> Sequence[str]:
+        """Tensors that get more rows with every update and are saved in pieces."""
+        return ()
+
+    def derived(self) -> dict[str, Tensor]:
+        """What can be computed again from the rest of the state; it is saved to save time only."""
+        return {}
+
+    def take_derived(self, found: Mapping[str, Tensor]) -> None:
+        """Take over what was computed before; whatever is missing or does not fit is computed again."""
+
     def forget_class(self, name: str) -> None:
         """Drop a class and all that is held of it; weights that its texts helped to train stay."""
         self.regroup_classes({other: [other] for other in self.classes if other != name})

@@ -1,7 +1,7 @@
 """A method and its memory ↔ safetensors + JSON + JSONL rows in one folder."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +77,21 @@ def load_method(
     return method.eval()
 
 
-def check_tensors(method: Method, saved: Mapping[str, Tensor]) -> None:
+def check_tensors(method: Method, saved: Mapping[str, Tensor], left_out: Collection[str] = ()) -> None:
     """Raise where saved tensors have other shapes than the method's settings ask for.
 
     The method may be built on the device `meta`, where tensors take no memory. Which tensors grow,
     and with what, is said by the parts that own them.
+
+    Args:
+        method: as its settings say.
+        saved: what was read.
+        left_out: names of tensors that are not among it.
     """
     for path, part in method.named_modules():
         own = [*part.named_parameters(path, recurse=False), *part.named_buffers(path, recurse=False)]
         for name, empty in own:
-            if not name.startswith("encoder."):
+            if not name.startswith("encoder.") and name not in left_out:
                 _check_shape(name, empty, saved.get(name), part, len(method.classes))
 
 

@@ -216,6 +216,8 @@ class ModelFolder:
                 raise
             if make_current or in_use is None:
                 self._switch(number)
+                with suppress(OSError):
+                    self.sweep()  # what only the revision in use needs
         return revision
 
     def rollback(self, number: int) -> Revision:
@@ -261,7 +263,8 @@ class ModelFolder:
             listed: set[str] = set()
             for number in doomed:
                 with suppress(RepclError):
-                    listed |= {blob.file for blob in self._read_revision(number).contents.blobs()}
+                    contents = self._read_revision(number).contents
+                    listed |= {blob.file for blob in [*contents.blobs(), *contents.derived.values()]}
                 if is_plain(self._revision_path(number)):
                     os.unlink(self._revision_path(number))
             settle(self.path / REVISIONS)
@@ -282,6 +285,10 @@ class ModelFolder:
         if len(revisions) < len(self.numbers()):
             return  # a damaged record may name any of the files
         needed = {blob.file for revision in revisions for blob in revision.contents.blobs()}
+        in_use = self._read_current().revision if self.exists else 0
+        derived = {one.number: {blob.file for blob in one.contents.derived.values()} for one in revisions}
+        needed |= derived.get(in_use, set())
+        listed = {*listed, *(name for names in derived.values() for name in names)}
         patience = (
             LARGEST_FILE  # bytes that are hashed; a stranger's folder may hold more than anyone can read
         )

@@ -21,7 +21,7 @@ from pydantic import (
 from repcl.data.examples import InputKind
 from repcl.errors import RepclError
 
-FORMAT = 1
+FORMAT = 2
 BLOB_NAME = r"^[0-9a-f]{64}\.(safetensors|jsonl|json)$"
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
@@ -306,7 +306,12 @@ def _usable(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 class Contents(Record):
-    """Everything that a classifier needs to predict and to keep learning."""
+    """Everything that a classifier needs to predict and to keep learning.
+
+    Attributes:
+        pieces: tensors of many rows, in several files, so that revisions share those that did not change.
+        derived: what can be computed again from the rest; only the revision in use keeps it.
+    """
 
     parameters: Annotated[dict[str, Any], AfterValidator(_usable)]
     method: Short
@@ -324,6 +329,8 @@ class Contents(Record):
     memory: ExamplesRecord
     held_out: Annotated[ExamplesRecord, Field(validation_alias=formerly("held_back", "held_out"))]
     known: KnownRecord | None = None
+    pieces: dict[str, tuple[Blob, ...]] = {}
+    derived: dict[str, Blob] = {}
 
     @model_validator(mode="after")
     def _adds_up(self) -> "Contents":
@@ -333,7 +340,8 @@ class Contents(Record):
             raise ValueError("a class without hashes is not there")
         if self.label_type == "number" and not all(map(is_whole_number, self.names)):
             raise ValueError("labels are numbers, but not all classes have one")
-        if sum({blob.file: blob.bytes for blob in self.blobs()}.values()) > LARGEST_MODEL:
+        files = {blob.file: blob.bytes for blob in [*self.blobs(), *self.derived.values()]}
+        if sum(files.values()) > LARGEST_MODEL:
             raise ValueError(f"the files have more than {LARGEST_MODEL} bytes")
         return self
 
@@ -343,13 +351,14 @@ class Contents(Record):
         return list(dict.fromkeys([*(record.name for record in self.classes), *self.declared]))
 
     def blobs(self) -> list[Blob]:
-        """All files that this refers to."""
+        """All files that this cannot do without."""
         return [
             self.encoder.config,
             self.encoder.tokenizer,
             self.memory.file,
             self.held_out.file,
             *self.tensors.values(),
+            *(blob for blobs in self.pieces.values() for blob in blobs),
             *([self.known.table] if self.known else []),
         ]
 

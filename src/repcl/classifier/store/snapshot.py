@@ -1,7 +1,8 @@
 """A classifier's state ↔ a record and the files that it names; safetensors, JSON and JSONL only."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from repcl.classifier.known import KnownTexts
-from repcl.classifier.state import ClassifierState
+from repcl.classifier.state import Checked, Checks, ClassifierState
 from repcl.classifier.store.encoder import config_json, empty_encoder, fill_encoder, tokenizer_json
 from repcl.classifier.store.files import Blobs, get_examples, put_examples
 from repcl.classifier.store.records import (
@@ -36,6 +37,8 @@ from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
 
 ENCODER = "encoder.backbone."
 TENSOR = "tensor"
+CHECKS = "checks"
+ROWS_PER_PIECE = 256
 LARGEST_HEADER = 4096
 """Bytes of the header of a file with one tensor, of which this is many times more than needed."""
 TYPES = {
@@ -63,7 +66,8 @@ def pack(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blobs) ->
 def _contents(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blobs) -> Contents:
     method, encoder = state.method, state.method.encoder
     classes = [ClassRecord(name=name, origins=state.origins[name]) for name in method.classes]
-    weights = method.state_dict()
+    weights, derived = method.state_dict(), {**method.derived(), **_checks_as_tensors(state)}
+    whole = sorted(weights.keys() - derived.keys() - set(method.many_rows))
     return Contents(
         parameters=dict(parameters),
         method=state.name,
@@ -81,7 +85,9 @@ def _contents(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blob
             config=blobs.put(config_json(encoder), "json"),
             tokenizer=blobs.put(tokenizer_json(encoder), "json"),
         ),
-        tensors={name: blobs.put(_tensor_bytes(weights[name]), "safetensors") for name in sorted(weights)},
+        tensors={name: _put(weights[name], blobs) for name in whole},
+        pieces={name: _put_pieces(weights[name], blobs) for name in method.many_rows},
+        derived={name: _put(tensor, blobs) for name, tensor in sorted(derived.items())},
         memory=put_examples(method.memory, blobs),
         held_out=put_examples(state.held_out, blobs),
         known=_put_known(state, blobs),
@@ -91,6 +97,8 @@ def _contents(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blob
 def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | None = None) -> ClassifierState:
     """The state again; it predicts and learns as if it had never been packed."""
     method = _build(contents, blobs, device)
+    derived = _derived(contents, blobs)
+    method.take_derived(derived)
     names = method.classes
     exemplars = get_examples(contents.memory, blobs, names, contents.kind)
     held_out = get_examples(contents.held_out, blobs, names, contents.kind)
@@ -114,7 +122,37 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
         known=known,
         calibration=contents.calibration,
         updates_made=contents.updates_made,
+        checked=_checks_from_tensors(derived, names),
     )
+
+
+def _checks_as_tensors(state: ClassifierState) -> dict[str, Tensor]:
+    """Answers to texts that were left out; those to held-out texts are asked again."""
+    if not state.leaves_out or state.checked is None:
+        return {}
+    index = {name: number for number, name in enumerate(state.method.classes)}
+    rows = [[key, index[check.label], index[check.answer]] for key, check in state.checked.items()]
+    return {CHECKS: torch.tensor(rows, dtype=torch.int64).view(-1, 3)}
+
+
+def _checks_from_tensors(derived: Mapping[str, Tensor], names: Sequence[str]) -> Checks | None:
+    """The answers again, if they are there and can be right."""
+    rows = derived.get(CHECKS)
+    if rows is None or rows.dtype != torch.int64 or rows.ndim != 2 or rows.shape[1] != 3:
+        return None
+    if len(rows) and not bool(((rows[:, 1:] >= 0) & (rows[:, 1:] < len(names))).all()):
+        return None
+    return {key: Checked(names[label], names[answer]) for key, label, answer in rows.tolist()}
+
+
+def _derived(contents: Contents, blobs: Blobs) -> dict[str, Tensor]:
+    """What was computed from the rest, as far as it is still there."""
+    found = {}
+    for name, blob in contents.derived.items():
+        with suppress(DamagedModel):
+            _empty_tensor(blobs, blob)
+            found[name] = _tensor(blobs.get(blob), blob)
+    return found
 
 
 def get_known(contents: Contents, blobs: Blobs) -> KnownTexts | None:
@@ -153,6 +191,8 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
     """The method with its weights; whether settings and weights fit is seen before memory is taken."""
     target = chosen_device(device)
     shapes = {name: _empty_tensor(blobs, blob) for name, blob in contents.tensors.items()}
+    for name, parts in contents.pieces.items():
+        shapes[name] = _joined([_empty_tensor(blobs, blob) for blob in parts])
     empty = empty_encoder(
         contents.encoder.name,
         blobs.get(contents.encoder.config),
@@ -163,18 +203,31 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
     try:
         with torch.device("meta"):
             expected = _method(contents, empty)
-            check_tensors(expected, shapes)
+            check_tensors(expected, shapes, left_out=contents.derived)
             _check_names(expected, shapes)
         weights = {name: _tensor(blobs.get(blob), blob) for name, blob in contents.tensors.items()}
+        for name, parts in contents.pieces.items():
+            weights[name] = _joined([_tensor(blobs.get(blob), blob) for blob in parts])
         method = _method(contents, fill_encoder(empty, _backbone(weights)).to(target))
         grow_to_shapes(method, weights)
-        method.load_state_dict(dict(weights))
+        left = contents.derived.keys() & method.state_dict().keys()  # not there, or taken over later
+        method.load_state_dict({**{name: method.get_buffer(name) for name in left}, **weights})
         method.check_loaded()
     except (RuntimeError, AttributeError, TypeError, ValueError, InvalidData) as error:
         raise DamagedModel(
             f"The weights do not fit method {contents.method!r} ({one_line(error)})."
         ) from error
     return method.eval()
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """One tensor of its pieces."""
+    if not parts:
+        raise DamagedModel("A tensor has no pieces.")
+    try:
+        return torch.cat(list(parts))
+    except (RuntimeError, TypeError) as error:
+        raise DamagedModel(f"The pieces of a tensor do not fit ({one_line(error)}).") from error
 
 
 def _check_names(method: Method, weights: Mapping[str, Tensor]) -> None:
@@ -215,6 +268,15 @@ def _settings(contents: Contents) -> dict[str, Any]:
     known = method_class(contents.method).Settings.model_fields
     is_older = "layers" in known and "layers" not in contents.settings
     return contents.settings | ({"layers": LAST_LAYER} if is_older and contents.kind == "sentence" else {})
+
+
+def _put(tensor: Tensor, blobs: Blobs) -> Blob:
+    return blobs.put(_tensor_bytes(tensor), "safetensors")
+
+
+def _put_pieces(tensor: Tensor, blobs: Blobs) -> tuple[Blob, ...]:
+    """A tensor in files of so many rows each; rows that come later leave the first files as they are."""
+    return tuple(_put(piece, blobs) for piece in torch.split(tensor, ROWS_PER_PIECE))
 
 
 def _tensor_bytes(tensor: Tensor) -> bytes:

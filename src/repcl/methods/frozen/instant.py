@@ -145,6 +145,10 @@ class Instant(FrozenMethod):
         recalls = torch.bincount(labels, is_correct)[asked > 0] / asked[asked > 0]
         return float(recalls.mean())
 
+    def solution_shapes(self) -> list[tuple[int, ...]]:
+        """The weights of each map."""
+        return [(self.settings.features, len(self.classes))] * self.settings.maps
+
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Regressed class memberships, averaged over the maps."""
         scores = [self.maps(rows, which) @ weights for which, weights in enumerate(solution)]

@@ -46,6 +46,10 @@ class LDA(FrozenMethod):
         covariance = shrunk(within_class_covariance(moments), self.settings.shrinkage)
         return moments.means() / REPRESENTATION_STEPS, torch.linalg.cholesky(covariance)
 
+    def solution_shapes(self) -> list[tuple[int, ...]]:
+        """Weights and offsets."""
+        return [(self.encoder.representation_size, len(self.classes)), (len(self.classes),)]
+
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Log-likelihoods, without the terms that are equal for all classes."""
         weights, offsets = solution

@@ -84,6 +84,12 @@ class Ledger(nn.Module):
             indices.append(self.kept.find(row, label, but_not=taken, tolerance=tolerance))
         return indices
 
+    def sum_up_again(self, features: Features) -> None:
+        """Compute all sums from the kept rows."""
+        for part in self.parts():
+            part.clear()
+        self._count(self.kept.rows, self.kept.labels.long(), features, sign=1)
+
     def regroup(self, groups: Sequence[Sequence[int]], classes: int, features: Features) -> None:
         """Make each new class of a group of old ones, and take out the classes that are in no group.
 

@@ -35,6 +35,8 @@ from repcl.training import Stage
 
 CHUNK = 1024
 
+SUMS, SOLUTION = "ledger.sums.", "solution."
+
 Depth = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -180,6 +182,52 @@ class FrozenMethod(Method):
     def check_loaded(self) -> None:
         """Raise `InvalidData` where a kept row belongs to no class."""
         self.ledger.kept.check(len(self.classes))
+
+    # ---- saving ---------------------------------------------------------------------------------
+
+    @property
+    def many_rows(self) -> Sequence[str]:
+        """The kept rows."""
+        return ("ledger.kept.rows",) if self.keeps_rows and len(self.ledger.kept.rows) else ()
+
+    def derived(self) -> dict[str, Tensor]:
+        """The solution, and the sums where all rows are kept that were summed up."""
+        found = {f"{SOLUTION}{index}": part for index, part in enumerate(self._solution or ())}
+        if self.keeps_rows:
+            found |= {name: part for name, part in self.state_dict().items() if name.startswith(SUMS)}
+        return found
+
+    def take_derived(self, found: Mapping[str, Tensor]) -> None:
+        """Take over sums and solution, or sum up the kept rows again; a solution follows when needed."""
+        self.ledger.grow_to(len(self.classes))
+        if self.keeps_rows and not self._take_sums(found):
+            self.ledger.sum_up_again(self.features)
+        parts = [found[name] for name in sorted(found) if name.startswith(SOLUTION)]
+        if parts and self.fits(parts) and all(bool(part.isfinite().all()) for part in parts):
+            self._solution = tuple(parts)
+
+    def _take_sums(self, found: Mapping[str, Tensor]) -> bool:
+        own = {name: part for name, part in self.state_dict().items() if name.startswith(SUMS)}
+        if not all(
+            name in found and found[name].shape == part.shape and not found[name].is_floating_point()
+            for name, part in own.items()
+        ):
+            return False
+        for name in own:
+            path, _, leaf = name.rpartition(".")
+            setattr(self.get_submodule(path), leaf, found[name].long())
+        return True
+
+    def fits(self, solution: Sequence[Tensor]) -> bool:
+        """Whether tensors have the shapes of a solution."""
+        expected = self.solution_shapes()
+        return [tuple(part.shape) for part in solution] == expected and all(
+            part.dtype == torch.float64 for part in solution
+        )
+
+    @abstractmethod
+    def solution_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes that the parts of a solution have."""
 
     # ---- leaving texts out ----------------------------------------------------------------------
 

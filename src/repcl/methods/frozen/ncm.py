@@ -29,6 +29,10 @@ class NCM(FrozenMethod):
         (sums,) = self.ledger.parts()
         return (normalize(sums.means(), dim=1),)
 
+    def solution_shapes(self) -> list[tuple[int, ...]]:
+        """The means."""
+        return [(len(self.classes), self.encoder.representation_size)]
+
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Cosines with the class means."""
         (means,) = solution

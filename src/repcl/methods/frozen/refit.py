@@ -59,8 +59,23 @@ class Refit(FrozenMethod):
         return self.weights, self.offsets
 
     def restore(self) -> tuple[Tensor, Tensor]:
-        """As it was saved."""
-        return self.weights, self.offsets
+        """As it was saved, if it was."""
+        is_there = len(self.weights) == len(self.offsets) == len(self.classes)
+        return (self.weights, self.offsets) if is_there else self.solve()
+
+    def derived(self) -> dict[str, Tensor]:
+        """The fit."""
+        return {"weights": self.weights, "offsets": self.offsets}
+
+    def take_derived(self, found: Mapping[str, Tensor]) -> None:
+        """Take over the fit."""
+        parts = [found[name] for name in ("weights", "offsets") if name in found]
+        if self.fits(parts):
+            self.weights, self.offsets = parts
+
+    def solution_shapes(self) -> list[tuple[int, ...]]:
+        """Weights and offsets."""
+        return [(len(self.classes), self.encoder.representation_size), (len(self.classes),)]
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Logits."""

@@ -41,6 +41,11 @@ class ClassSums(RowOwner):
             self.sums = torch.cat([self.sums, self.sums.new_zeros(missing, self.size)])
             self.counts = torch.cat([self.counts, self.counts.new_zeros(missing)])
 
+    def clear(self) -> None:
+        """Forget all examples, and keep the room for the classes."""
+        for value in self.buffers(recurse=False):
+            value.zero_()
+
     def add(self, features: Tensor, labels: Tensor, *, sign: int = 1) -> None:
         """Add examples, or with the sign -1 take them away.
 
