@@ -119,6 +119,21 @@ def test_a_text_with_two_labels_in_one_lesson_has_both_until_it_comes_with_one(m
     assert [state.texts_learned(one) for one in ("fruit", "vehicle", "weather")] == [10, 10, 1]
 
 
+@pytest.mark.parametrize("name", ["ncm", "refit"])
+def test_a_text_that_is_held_out_under_its_right_label_only_loses_the_wrong_one(make, name):
+    right = make(name, holdout_per_class=2).fit(TEXTS, LABELS)
+    held = [one for one in right.fitted_state().held_out if one.label == "vehicle"]
+    learned = next(text for text in TEXTS[10:] if text not in {one.text for one in held})
+    classifier = make(name, holdout_per_class=2).fit([*TEXTS, held[0].text], [*LABELS, "fruit"])
+    state = classifier.fitted_state()
+    assert held[0] in state.held_out
+    assert Example(held[0].text, "fruit") in state.known
+    classifier.partial_fit([held[0].text, learned], ["vehicle", "vehicle"])
+    update = classifier.last_update_
+    assert (update.corrected, update.repeated, update.examples) == (1, 1, 0)
+    assert_same_bits(classifier, right)
+
+
 def test_the_order_of_texts_does_not_matter_for_corrections(make):
     lesson = [*TEXTS[:3], "a fresh text"], ["vehicle", "weather", "fruit", "fruit"]
     one = make("instant").fit(TEXTS, LABELS).partial_fit(*lesson)
@@ -320,6 +335,16 @@ def test_hashes_of_a_removed_class_are_not_in_the_revision_and_after_a_purge_in_
         folder.purge([1])
     data = b"".join(path.read_bytes() for path in (tmp_path / "model").rglob("*") if path.is_file())
     assert not any(one in data for one in own)
+
+
+@frozen
+def test_the_texts_of_a_removed_class_are_news_when_they_come_again(make, name):
+    classifier = make(name).fit(*toy("fruit", "vehicle", "weather")).remove_class("weather")
+    lesson = [part[20:] for part in toy("fruit", "vehicle", "weather")]
+    classifier.partial_fit(*lesson)
+    update = classifier.last_update_
+    assert (update.examples, update.repeated, update.new_classes) == (10, 0, ("weather",))
+    assert_same_bits(classifier, make(name).fit(*toy("fruit", "vehicle", "weather")))
 
 
 def test_texts_are_recognized_under_the_new_name_of_their_class(make):
