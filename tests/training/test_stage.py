@@ -424,8 +424,9 @@ def test_several_observers_hear_everything_in_their_order() -> None:
             self.heard = together.heard
 
     learner.observer = Observers([together, Second()])  # type: ignore[assignment]
-    run_stage(learner, Stage.REPLAY, [1.0], learner.loss, SETTINGS)
-    twice = [("begins", "replay", 1, 1), "step", ("ends", "replay")]
+    settings = StageSettings(epochs=2, learning_rate=0.1, head_learning_rate=0.1)
+    run_stage(learner, Stage.REPLAY, [1.0, 1.0, 1.0], learner.loss, settings)
+    twice = [("begins", "replay", 2, 3), *["step"] * 6, ("ends", "replay")]
     assert together.heard == [heard for heard in twice for _ in range(2)]
 
 
