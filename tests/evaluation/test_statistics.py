@@ -46,7 +46,7 @@ def test_one_round_has_no_spread() -> None:
 
 
 def test_no_round_cannot_be_summarized() -> None:
-    with pytest.raises(RepclError, match="at least one round, found none"):
+    with pytest.raises(RepclError, match=r"^A summary needs the value of at least one round, found none\.$"):
         summarize([])
 
 

@@ -430,6 +430,20 @@ def test_several_observers_hear_everything_in_their_order() -> None:
     assert together.heard == [heard for heard in twice for _ in range(2)]
 
 
+def test_several_observers_hear_the_losses_of_a_step() -> None:
+    one, two = Recorder(), Recorder()
+    terms = {"ce": torch.tensor(2.0)}
+    Observers([one, two]).step_ends(terms)
+    assert (one.terms, two.terms) == ([terms], [terms])
+
+
+def test_several_observers_hear_of_a_stage_without_steps_of_its_own() -> None:
+    recorder = Recorder()
+    with Observers([recorder]).stage(Stage.MEMORY_UPDATE):
+        pass
+    assert recorder.heard == [("begins", "memory update", 1, 1), ("ends", "memory update")]
+
+
 def test_a_stage_is_written_as_its_name() -> None:
     assert f"{Stage.INITIAL_LEARNING}" == str(Stage.INITIAL_LEARNING) == "initial learning"
 
