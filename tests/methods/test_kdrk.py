@@ -142,6 +142,11 @@ def test_the_second_version_looks_at_the_most_probable_slots_and_none() -> None:
     assert kept[0].tolist() == pytest.approx([0.005025, 0.994975, 0.0, 0.0], abs=1e-6)
 
 
+def test_slots_are_kept_until_nine_tenths_are_reached() -> None:
+    kept = most_probable(rows((0.3, 0.4, 0.05, 0.25)), has_none=False)  # 0.4, 0.7, 0.95: three are enough
+    assert kept[0].tolist() == pytest.approx([0.3 / 0.95, 0.4 / 0.95, 0.0, 0.25 / 0.95])
+
+
 def test_without_none_the_own_part_has_the_share_that_no_old_class_claims() -> None:
     # scores (1.8, 3.2): weights (0.197816, 0.802184), so the own part has 0.197816
     mixed = mixture_of_rows(FEATURE, ROWS, has_none=False)
