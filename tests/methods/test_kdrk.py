@@ -178,6 +178,17 @@ def test_without_transfer_new_rows_are_noise_as_long_as_old_rows() -> None:
     assert method.head.output.weight[1].norm().item() == pytest.approx(old_rows.norm().item(), rel=0.15)
 
 
+@pytest.mark.parametrize(("transfer", "times"), [("none", 0), ("first", 1)])
+def test_rows_are_mixed_from_old_ones_unless_nothing_is_transferred(
+    transfer: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, mixed = tiny(transfer=transfer), []
+    monkeypatch.setattr(method, "start_rows", lambda task, *_: mixed.append(task.classes))
+    method.learn(toy_task("sentence", "fruit"))
+    method.learn(toy_task("sentence", "vehicle"))
+    assert mixed == [("vehicle",)] * times
+
+
 @pytest.mark.parametrize(("decay", "share"), [("median", 0.5), (0.0, 1.0)])
 def test_the_median_gate_is_half_open_for_a_class_of_median_size(decay: Any, share: float) -> None:
     method, task = tiny(gate=1.0, gate_decay=decay), toy_task("sentence", "vehicle")
