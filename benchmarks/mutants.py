@@ -1,6 +1,7 @@
 """Mutation testing: break the code in small ways and see whether the tests notice.
 
     make mutants          (python benchmarks/mutants.py; stop it at any time, the same command resumes)
+    python benchmarks/mutants.py --again      (after writing tests: tries once more what no test noticed)
 
 mutmut makes the mutants and runs, for each, only the tests that reach it ([tool.mutmut] in pyproject.toml).
 Every mutant of the modules in WHOLE is tried, and of the other methods a sample with a fixed seed. Mutants
@@ -12,7 +13,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -34,8 +35,10 @@ WHOLE = (
 SAMPLED = "repcl.methods"
 SAMPLE, SEED = 300, 2021
 BAR = 0.9
-SURVIVED, NO_TESTS, NOT_CHECKED = (0,), (5, 33), (None, 2, 34)
-AT_A_TIME = 400  # names on one command line
+SURVIVED, NO_TESTS, SKIPPED, NOT_CHECKED = (0,), (5, 33), 34, (None, 2, 34)
+TIMEOUTS = (36, 24, -24, 152, 255)
+
+Outcomes = dict[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -52,30 +55,73 @@ class Equivalent:
         return bool(self.module.search(name) and self.was.search(removed) and self.is_now.search(added))
 
 
-def outcomes() -> dict[str, int | None]:
+@dataclass(frozen=True)
+class Tally:
+    """How the mutants of some modules fared."""
+
+    mutants: int
+    tried: int
+    timeouts: int
+    equivalent: int
+    not_noticed: int
+
+    @property
+    def killed(self) -> int:
+        """Those that a test noticed, by failing or by not ending."""
+        return self.tried - self.equivalent - self.not_noticed
+
+    @property
+    def share(self) -> float:
+        """How many of those that could be noticed were."""
+        return self.killed / max(self.tried - self.equivalent, 1)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mutants} mutants, {self.tried} tried, {self.killed} killed ({self.timeouts} by not "
+            f"ending), {self.equivalent} equivalent, {self.not_noticed} not noticed: {self.share:.1%}"
+        )
+
+
+def outcomes() -> Outcomes:
     """The exit code of the tests for every mutant that exists; None where they were not run."""
-    found: dict[str, int | None] = {}
+    found: Outcomes = {}
     for meta in sorted((ROOT / "mutants").rglob("*.meta")):
         found |= json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"]
     return found
 
 
-def is_whole(name: str) -> bool:
-    return any(name.startswith(f"{module}.") for module in WHOLE)
+def change_outcomes(wanted: Callable[[str, int | None], int | None]) -> None:
+    """Write other outcomes where mutmut keeps them: it tries each mutant that has none, and no other."""
+    for meta in sorted((ROOT / "mutants").rglob("*.meta")):
+        content = json.loads(meta.read_text(encoding="utf-8"))
+        content["exit_code_by_key"] = {
+            name: wanted(name, code) for name, code in content["exit_code_by_key"].items()
+        }
+        meta.write_text(json.dumps(content, indent=4), encoding="utf-8")
+
+
+def group_of(name: str) -> str | None:
+    """The entry of WHOLE that a mutant belongs to, SAMPLED for other methods, None for the rest."""
+    return next((module for module in (*WHOLE, SAMPLED) if name.startswith(f"{module}.")), None)
 
 
 def chosen(names: Iterable[str]) -> list[str]:
     """All mutants of the modules that are tried as a whole, and a sample of the other methods'."""
     known = list(names)
-    others = [name for name in known if name.startswith(f"{SAMPLED}.") and not is_whole(name)]
+    others = [name for name in known if group_of(name) == SAMPLED]
     sample = Random(SEED).sample(sorted(others), min(SAMPLE, len(others)))
-    return [name for name in known if is_whole(name)] + sorted(sample)
+    return [name for name in known if group_of(name) in WHOLE] + sorted(sample)
 
 
-def try_mutants(names: list[str], children: int) -> None:
-    for start in range(0, len(names), AT_A_TIME):
-        part = names[start : start + AT_A_TIME]
-        subprocess.run(["mutmut", "run", "--max-children", str(children), *part], cwd=ROOT, check=False)
+def try_mutants(children: int, *, again: bool) -> None:
+    """Make the mutants, and try those that were chosen and not tried yet."""
+    subprocess.run(["mutmut", "run", "repcl.errors.none"], cwd=ROOT, check=False)  # makes them, runs none
+    names = set(chosen(outcomes()))
+    untried = (*NOT_CHECKED, *SURVIVED, *NO_TESTS) if again else NOT_CHECKED
+    change_outcomes(
+        lambda name, code: SKIPPED if name not in names else None if code in untried else code,
+    )
+    subprocess.run(["mutmut", "run", "--max-children", str(children)], cwd=ROOT, check=False)
 
 
 def change(name: str) -> tuple[str, str]:
@@ -88,37 +134,58 @@ def change(name: str) -> tuple[str, str]:
 
 
 def equivalents() -> list[Equivalent]:
+    """The listed changes that no test can notice."""
     rows = tomllib.loads((ROOT / "benchmarks/equivalent_mutants.toml").read_text(encoding="utf-8"))["mutant"]
     compiled = [(re.compile(row["module"]), re.compile(row["was"]), re.compile(row["now"])) for row in rows]
     return [Equivalent(*parts, row["reason"]) for parts, row in zip(compiled, rows, strict=True)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--children", type=int, default=2, help="mutants tried at a time")
-    parser.add_argument("--report", action="store_true", help="only say what is known so far")
-    options = parser.parse_args()
-    if not options.report:
-        subprocess.run(["mutmut", "run", "repcl.errors.none"], cwd=ROOT, check=False)  # makes them, runs none
-        try_mutants(chosen(outcomes()), options.children)
-    known = outcomes()
-    names = chosen(known)
-    tried = [name for name in names if known[name] not in NOT_CHECKED]
-    alive = [name for name in tried if known[name] in (*SURVIVED, *NO_TESTS)]
+def show_unexplained(known: Outcomes, names: Iterable[str]) -> list[str]:
+    """Print each mutant that lives and is not listed as equivalent, and give their names."""
     listed, unexplained = equivalents(), []
-    for name in alive:
+    for name in names:
+        if known[name] not in (*SURVIVED, *NO_TESTS):
+            continue
         removed, added = change(name)
         if not any(entry.explains(name, removed, added) for entry in listed):
             unexplained.append(name)
             print(f"\n{name}{' (no test reaches it)' if known[name] in NO_TESTS else ''}\n{removed}\n{added}")
-    rest = len(tried) - (len(alive) - len(unexplained))
-    share = 1 - len(unexplained) / rest if rest else 0.0
-    print(
-        f"\n{len(names)} mutants, {len(tried)} tried, {len(tried) - len(alive)} killed, "
-        f"{len(alive) - len(unexplained)} equivalent, {len(unexplained)} not noticed: "
-        f"{share:.1%} of those that could be noticed were."
+    return unexplained
+
+
+def tally(known: Outcomes, names: Iterable[str], unexplained: Iterable[str]) -> Tally:
+    """Count outcomes."""
+    listed, not_noticed = list(names), set(unexplained)
+    codes = [known[name] for name in listed]
+    alive = sum(code in (*SURVIVED, *NO_TESTS) for code in codes)
+    here = sum(name in not_noticed for name in listed)
+    return Tally(
+        mutants=len(listed),
+        tried=sum(code not in NOT_CHECKED for code in codes),
+        timeouts=sum(code in TIMEOUTS for code in codes),
+        equivalent=alive - here,
+        not_noticed=here,
     )
-    sys.exit(int(share < BAR or len(tried) < len(names)))
+
+
+def main() -> None:
+    """Try what is left to try, and say how the tests did."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--children", type=int, default=2, help="mutants tried at a time")
+    parser.add_argument("--again", action="store_true", help="also try those that no test has noticed so far")
+    parser.add_argument("--report", action="store_true", help="only say what is known so far")
+    options = parser.parse_args()
+    if not options.report:
+        try_mutants(options.children, again=options.again)
+    known = outcomes()
+    names = chosen(known)
+    unexplained = show_unexplained(known, names)
+    print()
+    for group in (*WHOLE, SAMPLED):
+        print(f"{group}: {tally(known, [name for name in names if group_of(name) == group], unexplained)}")
+    total = tally(known, names, unexplained)
+    print(f"total: {total}")
+    sys.exit(int(total.share < BAR or total.tried < total.mutants))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,27 @@
 """Files that are there whole or not at all."""
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from repcl import files
-from repcl.files import PART, part_of, settle, write_whole
+from repcl.files import (
+    PART,
+    NotPlainFile,
+    is_plain,
+    open_plain,
+    parse_json,
+    part_of,
+    remove_quietly,
+    reuse_space,
+    settle,
+    shown,
+    write_part,
+    write_whole,
+)
 
 
 def names(folder: Path) -> list[str]:
@@ -81,3 +96,180 @@ def test_a_folder_is_settled_too(tmp_path: Path, monkeypatch) -> None:
     )
     settle(tmp_path)
     assert settled == [True]
+
+
+def open_numbers() -> int:
+    """How many files this process has open."""
+    return len(os.listdir("/dev/fd"))
+
+
+def no_space(*_: object) -> int:
+    raise OSError(errno.ENOSPC, "no space left")
+
+
+# ---- parts -----------------------------------------------------------------------------------------
+
+
+def test_a_part_may_be_read_by_whom_the_mask_of_the_process_allows(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        part = write_part(tmp_path / "a", b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(part.stat().st_mode) == 0o666
+
+
+def test_bytes_that_the_system_takes_a_few_at_a_time_are_all_written(tmp_path: Path, monkeypatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda number, data: write(number, data[:3]))
+    assert write_part(tmp_path / "a", b"0123456789").read_bytes() == b"0123456789"
+
+
+def test_a_part_that_cannot_be_written_is_removed_and_closed(tmp_path: Path, monkeypatch) -> None:
+    before = open_numbers()
+    monkeypatch.setattr(os, "write", no_space)
+    with pytest.raises(OSError, match="no space left"):
+        write_part(tmp_path / "a", b"new")
+    assert names(tmp_path) == []
+    assert open_numbers() == before
+
+
+def test_a_part_replaces_nothing_that_has_its_name(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "taken").write_text("old")
+    monkeypatch.setattr(files, "part_of", lambda path: tmp_path / "taken")
+    with pytest.raises(FileExistsError):
+        write_part(tmp_path / "a", b"new")
+    assert (tmp_path / "taken").read_text() == "old"
+
+
+def test_a_part_is_not_written_through_a_link(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr(files, "part_of", lambda path: tmp_path / "link")
+    with pytest.raises(FileExistsError):
+        write_part(tmp_path / "a", b"new")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_writing_leaves_no_file_open(tmp_path: Path) -> None:
+    before = open_numbers()
+    write_whole(tmp_path / "a", "new", durable=True)
+    assert open_numbers() == before
+
+
+# ---- the space of another file ---------------------------------------------------------------------
+
+
+def test_the_space_of_a_spare_file_becomes_the_new_file(tmp_path: Path) -> None:
+    (tmp_path / "spare").write_bytes(b"0" * 100)
+    space, before = (tmp_path / "spare").stat().st_ino, open_numbers()
+    reuse_space(tmp_path / "spare", tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert (tmp_path / "a").stat().st_ino == space
+    assert names(tmp_path) == ["a"]
+    assert open_numbers() == before
+
+
+def test_the_space_reaches_the_disk_before_its_new_name(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "spare").write_bytes(b"0" * 100)
+    told: list[tuple[str, bool]] = []
+    monkeypatch.setattr(
+        files, "settle", lambda path: told.append((path.read_text(), (tmp_path / "a").exists()))
+    )
+    reuse_space(tmp_path / "spare", tmp_path / "a", b"new")
+    assert told == [("new", False)]
+
+
+def test_space_that_cannot_be_written_to_is_given_back(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "spare").write_bytes(b"0" * 100)
+    (tmp_path / "a").write_text("old")
+    before = open_numbers()
+    monkeypatch.setattr(os, "write", no_space)
+    with pytest.raises(OSError, match="no space left"):
+        reuse_space(tmp_path / "spare", tmp_path / "a", b"new")
+    assert ((tmp_path / "a").read_text(), names(tmp_path)) == ("old", ["a"])
+    assert open_numbers() == before
+
+
+def test_a_link_to_a_file_is_no_space_to_write_to(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("theirs")
+    (tmp_path / "spare").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError):  # noqa: PT011 - its words are the system's
+        reuse_space(tmp_path / "spare", tmp_path / "a", b"new")
+    assert (tmp_path / "elsewhere").read_text() == "theirs"
+
+
+# ---- reading ---------------------------------------------------------------------------------------
+
+
+def test_a_plain_file_is_read_and_closed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\r\ntwo")
+    before = open_numbers()
+    with open_plain(tmp_path / "a") as file:
+        assert file.read() == b"one\r\ntwo"
+    assert open_numbers() == before
+
+
+def test_a_link_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("theirs")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with pytest.raises(NotPlainFile) as caught, open_plain(tmp_path / "link"):
+        pass
+    assert str(caught.value) == f"{tmp_path / 'link'} is a link"
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_folder_or_a_pipe_is_not_opened_and_does_not_block(tmp_path: Path, make) -> None:
+    make(tmp_path / "a")
+    before = open_numbers()
+    with pytest.raises(NotPlainFile) as caught, open_plain(tmp_path / "a"):
+        pass
+    assert str(caught.value) == f"{tmp_path / 'a'} is no plain file"
+    assert open_numbers() == before
+
+
+def test_only_a_file_itself_is_plain(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    found = [is_plain(tmp_path / name) for name in ("a", "link", ".", "missing", "no\0name")]
+    assert found == [True, False, False, False, False]
+
+
+def test_removing_quietly_does_not_mind_a_file_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    for _ in range(2):
+        remove_quietly(tmp_path / "a")
+    assert names(tmp_path) == []
+
+
+def test_brackets_without_end_are_a_value_error() -> None:
+    assert parse_json(b'{"a": [1]}') == {"a": [1]}
+    with pytest.raises(ValueError, match=r"^brackets are nested too deeply$"):
+        parse_json("[" * 100_000)
+
+
+def test_a_path_is_shown_up_to_300_characters() -> None:
+    assert shown("a" * 300) == "a" * 300
+    assert shown(Path("a" * 301)) == "a" * 300 + "…"
+
+
+def test_what_cannot_be_printed_is_shown_as_python_writes_it() -> None:
+    assert shown("naïve\x1b[2J\udcff\n") == "naïve\\x1b[2J\\udcff\\n"
+
+
+# ---- the disk --------------------------------------------------------------------------------------
+
+
+def test_settling_leaves_no_file_open(tmp_path: Path, monkeypatch) -> None:
+    before = open_numbers()
+    settle(tmp_path)
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match="no space left"):
+        settle(tmp_path)
+    assert open_numbers() == before
+
+
+def test_windows_needs_no_settling(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda number: pytest.fail("settled"))
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "name", "nt")
+        settle(tmp_path)

@@ -49,6 +49,19 @@ def test_the_file_holds_one_plain_json_row_per_example(tmp_path: Path) -> None:
     )
 
 
+def test_the_file_can_be_read_by_people_who_write_other_letters(tmp_path: Path) -> None:
+    write_predictions(tmp_path / "predictions.jsonl", [TestedExample("a", 0, "Gruß", ("挨拶",))])
+    text = (tmp_path / "predictions.jsonl").read_text(encoding="utf-8")
+    assert text == '{"id": "a", "task": 0, "label": "Gruß", "predicted": ["挨拶"]}\n'
+
+
+def test_of_a_broken_line_the_first_hundred_characters_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    path.write_text("x" * 101)
+    with pytest.raises(RepclError, match=f"found '{'x' * 100}'"):
+        read_predictions(path)
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -46,7 +46,7 @@ def test_one_round_has_no_spread() -> None:
 
 
 def test_no_round_cannot_be_summarized() -> None:
-    with pytest.raises(RepclError, match="at least one round, found none"):
+    with pytest.raises(RepclError, match=r"^A summary needs the value of at least one round, found none\.$"):
         summarize([])
 
 
@@ -112,6 +112,7 @@ def test_the_same_difference_in_every_round_is_no_evidence() -> None:
     assert comparison.difference == pytest.approx(0.2)
     assert (comparison.t_p, comparison.wilcoxon_p) == (None, None)
     assert comparison.note.startswith("No test: the difference is the same in every round")
+    assert comparison.rounds == 3
 
 
 @pytest.mark.parametrize(("rounds", "least"), [(2, 0.5), (3, 0.25), (4, 0.125), (5, 0.0625)])
@@ -119,6 +120,12 @@ def test_wilcoxon_cannot_go_below_what_the_note_says(rounds: int, least: float) 
     comparison = paired_comparison(by_seed(*range(1, rounds + 1)), by_seed(*[0.0] * rounds))
     assert comparison.wilcoxon_p == pytest.approx(least)
     assert comparison.note == f"At {rounds} rounds Wilcoxon's p cannot go below {least}."
+
+
+def test_with_six_rounds_wilcoxon_can_go_below_5_percent_and_nothing_is_noted() -> None:
+    comparison = paired_comparison(by_seed(*range(1, 7)), by_seed(*[0.0] * 6))
+    assert comparison.wilcoxon_p == pytest.approx(2 / 2**6)
+    assert comparison.note == ""
 
 
 def test_rounds_without_difference_do_not_count_for_wilcoxon() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from repcl.losses import divergence, feature_distillation, soft_cross_entropy
+from repcl.losses import divergence, feature_distillation, soft_cross_entropy, squared_distance
 
 
 def rows(*values: tuple[float, ...], grad: bool = False) -> Tensor:
@@ -58,6 +58,19 @@ def test_divergence_is_zero_for_equal_answers_and_soft_cross_entropy_minus_entro
     assert torch.allclose(divergence(student, teacher), soft_cross_entropy(student, teacher) - entropy)
 
 
+def test_divergence_is_the_mean_over_the_rows() -> None:
+    # teacher (3/4, 1/4) and student (1/2, 1/2): ln 2 - H, H = 2 ln 2 - 3/4 ln 3; the second row agrees
+    student, teacher = rows((0, 0), (1, 5)), rows((math.log(3), 0), (1, 5))
+    expected = 0.75 * math.log(3) - math.log(2)
+    assert divergence(student, teacher).item() == pytest.approx(expected / 2)
+
+
+def test_divergence_takes_any_number_of_dimensions_before_the_classes() -> None:
+    student, teacher = rows((0, 0), (1, 5)), rows((math.log(3), 0), (1, 5))
+    flat, nested = divergence(student, teacher), divergence(student[:, None], teacher[:, None])
+    assert nested.item() == pytest.approx(flat.item())
+
+
 def test_divergence_flows_into_both_sides() -> None:
     student, teacher = rows((1, 0), grad=True), rows((0, 1), grad=True)
     divergence(student, teacher).backward()
@@ -94,7 +107,12 @@ def test_feature_distillation_of_a_zero_feature_is_finite() -> None:
     assert torch.isfinite(feature.grad).all()
 
 
-@pytest.mark.parametrize("loss", [soft_cross_entropy, divergence, feature_distillation])
+def test_squared_distance_sums_over_coordinates_and_averages_over_rows() -> None:
+    features, targets = rows((1, 2), (0, 3)), rows((4, 6), (0, 2))  # 3² + 4² and 0² + 1²
+    assert squared_distance(features, targets).item() == pytest.approx((25 + 1) / 2)
+
+
+@pytest.mark.parametrize("loss", [soft_cross_entropy, divergence, feature_distillation, squared_distance])
 def test_an_empty_batch_costs_nothing_and_can_be_differentiated(loss: object) -> None:
     student = torch.zeros(0, 3, requires_grad=True)
     value = loss(student, torch.zeros(0, 3))  # type: ignore[operator]

@@ -88,3 +88,58 @@ def test_dropped_examples_are_gone_and_a_class_without_any_is_as_if_never_kept()
     memory.drop([Example("one", "a"), Example("one", "b"), Example("one", "c")])
     assert list(memory) == [Example("two", "a")]
     assert memory.classes == ["a"]
+
+
+# ---- classes that are merged -----------------------------------------------------------------------
+
+
+def texts(memory: ExemplarMemory, name: str) -> list[str]:
+    return [example.text for example in memory.of(name)]
+
+
+def test_a_merged_class_takes_the_most_telling_exemplars_of_its_parts_in_turn() -> None:
+    merged = filled(a=3, b=1, c=2).regrouped({"ab": ["a", "b"], "c": ["c"]})
+    assert texts(merged, "ab") == ["a0", "b0", "a1", "a2"]
+    assert texts(merged, "c") == ["c0", "c1"]
+
+
+def test_the_exemplars_of_a_merged_class_bear_its_name() -> None:
+    merged = filled(a=2, b=2).regrouped({"ab": ["a", "b"]})
+    assert {example.label for example in merged} == {"ab"}
+
+
+def test_a_merged_class_keeps_no_more_than_one_class_may() -> None:
+    memory = ExemplarMemory(3)
+    for label in "ab":
+        memory.keep(label, examples(label, 3))
+    assert texts(memory.regrouped({"ab": ["a", "b"]}), "ab") == ["a0", "b0", "a1"]
+
+
+def test_a_merged_class_keeps_its_share_of_the_total() -> None:
+    memory = ExemplarMemory(10, total=4)
+    for label in "abc":
+        memory.keep(label, examples(label, 3))
+    assert memory.regrouped({"ab": ["a", "b"], "c": ["c"]}).counts() == {"ab": 2, "c": 2}
+
+
+def test_a_text_that_both_parts_hold_is_kept_once() -> None:
+    memory = ExemplarMemory(10)
+    memory.keep("a", [Example("same", "a"), Example("one", "a")])
+    memory.keep("b", [Example("same", "b"), Example("two", "b")])
+    assert texts(memory.regrouped({"ab": ["a", "b"]}), "ab") == ["same", "one", "two"]
+
+
+def test_a_memory_of_whole_classes_keeps_all_of_a_merged_one() -> None:
+    memory = ExemplarMemory(0)  # `joint` keeps every example
+    for label in "ab":
+        memory.keep(label, examples(label, 4))
+    assert memory.regrouped({"ab": ["a", "b"]}).counts() == {"ab": 8}
+
+
+def test_a_class_without_exemplars_has_none_after_a_merge() -> None:
+    assert filled(a=1).regrouped({"a": ["a"], "z": ["z"]}).classes == ["a"]
+
+
+def test_a_regrouped_memory_has_the_limits_of_the_old_one() -> None:
+    fresh = ExemplarMemory(7, total=20).regrouped({})
+    assert (fresh.per_class, fresh.total) == (7, 20)

@@ -83,3 +83,9 @@ def test_nearest_to_mean_orders_rows_by_their_distance() -> None:
 
 def test_nearest_to_mean_gives_no_more_rows_than_there_are() -> None:
     assert nearest_to_mean(column(1, 2), 10) == [0, 1]
+
+
+def test_rows_equally_near_to_the_mean_come_in_their_order() -> None:
+    features = column(*[3, 1, -1, -3] * 10)  # the mean is 0
+    near = [row for row in range(40) if row % 4 in (1, 2)]
+    assert nearest_to_mean(features, 20) == near

@@ -202,6 +202,17 @@ def test_a_batch_larger_than_twice_the_data_is_filled_with_repeats() -> None:
     assert [len(batch) for batch in FullBatches(method.batches(task.train, 20))] == [20]
 
 
+@pytest.mark.parametrize("size", [4, 40])
+def test_what_a_batch_is_filled_with_depends_on_the_seed_alone(size: int) -> None:
+    met = []
+    for elsewhere in (1, 2):
+        method, task = tiny(), toy_task("sentence", "fruit", "vehicle", train=7)
+        full = FullBatches(method.batches(task.train, size))
+        torch.manual_seed(elsewhere)
+        met.append([batch.positions.tolist() for batch in full])
+    assert met[0] == met[1]
+
+
 def test_a_task_has_four_stages_and_batches_of_memory_have_a_text_for_each_class() -> None:
     method = tiny()
     method.observer = steps = Steps()

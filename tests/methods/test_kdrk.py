@@ -156,6 +156,11 @@ def test_the_second_version_looks_at_the_most_probable_slots_and_none() -> None:
     assert kept[0].tolist() == pytest.approx([0.005025, 0.994975, 0.0, 0.0], abs=1e-6)
 
 
+def test_slots_are_kept_until_nine_tenths_are_reached() -> None:
+    kept = most_probable(rows((0.3, 0.4, 0.05, 0.25)), has_none=False)  # 0.4, 0.7, 0.95: three are enough
+    assert kept[0].tolist() == pytest.approx([0.3 / 0.95, 0.4 / 0.95, 0.0, 0.25 / 0.95])
+
+
 def test_without_none_the_own_part_has_the_share_that_no_old_class_claims() -> None:
     # scores (1.8, 3.2): weights (0.197816, 0.802184), so the own part has 0.197816
     mixed = mixture_of_rows(FEATURE, ROWS, has_none=False)
@@ -185,6 +190,17 @@ def test_without_transfer_new_rows_are_noise_as_long_as_old_rows() -> None:
     with seeded(0, 1, torch.device("cpu")):
         method.start_rows(task, method.teacher(task.train).features, old_rows)
     assert method.head.output.weight[1].norm().item() == pytest.approx(old_rows.norm().item(), rel=0.15)
+
+
+@pytest.mark.parametrize(("transfer", "times"), [("none", 0), ("first", 1)])
+def test_rows_are_mixed_from_old_ones_unless_nothing_is_transferred(
+    transfer: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, mixed = tiny(transfer=transfer), []
+    monkeypatch.setattr(method, "start_rows", lambda task, *_: mixed.append(task.classes))
+    method.learn(toy_task("sentence", "fruit"))
+    method.learn(toy_task("sentence", "vehicle"))
+    assert mixed == [("vehicle",)] * times
 
 
 @pytest.mark.parametrize(("decay", "share"), [("median", 0.5), (0.0, 1.0)])

@@ -461,9 +461,24 @@ def test_several_observers_hear_everything_in_their_order() -> None:
             self.heard = together.heard
 
     learner.observer = Observers([together, Second()])  # type: ignore[assignment]
-    run_stage(learner, Stage.REPLAY, [1.0], learner.loss, SETTINGS)
-    twice = [("begins", "replay", 1, 1), "step", ("ends", "replay")]
+    settings = StageSettings(epochs=2, learning_rate=0.1, head_learning_rate=0.1)
+    run_stage(learner, Stage.REPLAY, [1.0, 1.0, 1.0], learner.loss, settings)
+    twice = [("begins", "replay", 2, 3), *["step"] * 6, ("ends", "replay")]
     assert together.heard == [heard for heard in twice for _ in range(2)]
+
+
+def test_several_observers_hear_the_losses_of_a_step() -> None:
+    one, two = Recorder(), Recorder()
+    terms = {"ce": torch.tensor(2.0)}
+    Observers([one, two]).step_ends(terms)
+    assert (one.terms, two.terms) == ([terms], [terms])
+
+
+def test_several_observers_hear_of_a_stage_without_steps_of_its_own() -> None:
+    recorder = Recorder()
+    with Observers([recorder]).stage(Stage.MEMORY_UPDATE):
+        pass
+    assert recorder.heard == [("begins", "memory update", 1, 1), ("ends", "memory update")]
 
 
 def test_a_stage_is_written_as_its_name() -> None:
