@@ -88,7 +88,7 @@ def test_a_text_is_unknown_below_the_threshold_and_known_at_it():
     rule = unknown_rule(Calibration(threshold=0.6), ["a", "b"], threshold="auto", answer="?")
     found = np.array([[0.6, 0.4], [0.41, 0.59]])
     assert rule.applies(found).tolist() == [False, True]
-    assert rule.mark(np.array(["a", "b"]), found).tolist() == ["a", "?"]
+    assert rule.mark(np.array(["a", "b"]), rule.applies(found)).tolist() == ["a", "?"]
 
 
 def test_discovery_and_prediction_call_the_same_texts_unknown(make):

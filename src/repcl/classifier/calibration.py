@@ -58,16 +58,21 @@ class UnknownRule:
     least: float
     answer: Label | None = None
 
+    def familiarity(self, found: Scores) -> Scores:
+        """How familiar texts are, from their probabilities, (texts, classes); unknown ones least."""
+        highest: Scores = found.max(axis=1)
+        return highest
+
     def applies(self, found: Scores) -> NDArray[np.bool_]:
         """Which texts are unknown, from their probabilities, (texts, classes)."""
-        unknown: NDArray[np.bool_] = found.max(axis=1) < self.least
+        unknown: NDArray[np.bool_] = self.familiarity(found) < self.least
         return unknown
 
-    def mark(self, labels: Any, found: Scores) -> Any:
+    def mark(self, labels: Any, is_unknown: NDArray[np.bool_]) -> Any:
         """The labels, with the answer where a text is unknown; of their own type where the answer fits."""
         fits = isinstance(self.answer, str) == (labels.dtype.kind == "U")
         marked = labels.astype(object)
-        marked[self.applies(found)] = self.answer
+        marked[is_unknown] = self.answer
         return marked.astype(np.str_ if isinstance(self.answer, str) else np.int64) if fits else marked
 
 
@@ -95,7 +100,8 @@ def _least_confidence(calibration: Calibration, threshold: float | str) -> float
         if calibration.threshold is None:
             raise InvalidSetting(
                 "Expected held-out texts or exemplars to choose a threshold by, found none: give a "
-                "number from 0 to 1, or learn with holdout_per_class above 0."
+                "number from 0 to 1 (--threshold 0.5), or learn five or more texts of a class with "
+                "holdout_per_class above 0."
             )
         return calibration.threshold
     try:

@@ -1,6 +1,7 @@
 """`ClassifierState`: what a classifier has learned, and what it is before it learned anything."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,7 @@ class ClassifierState:
         calibration: how scores become probabilities.
         updates_made: since the classifier was made.
         updates: those since it was last saved.
+        learned: how many texts of each class were learned, where they were counted.
         correct: which held-out texts get their label, as far as that is known since the last change.
     """
 
@@ -49,6 +51,7 @@ class ClassifierState:
     calibration: Calibration = field(default_factory=Calibration)
     updates_made: int = 0
     updates: list[Update] = field(default_factory=list)
+    learned: dict[str, int] = field(default_factory=dict)
     correct: dict[Example, bool] = field(default_factory=dict)
 
     @property
@@ -82,6 +85,37 @@ class ClassifierState:
         if not examples:
             return []
         return [self.method.classes[index] for index in self.scores(examples).argmax(axis=1)]
+
+    def kept_texts(self) -> list[Example]:
+        """Exemplars and held-out texts, each once."""
+        return list(dict.fromkeys([*self.method.memory, *self.held_out]))
+
+    def embed(self, examples: Sequence[Example]) -> Scores:
+        """Representations at unit length, (examples, size)."""
+        method = self.method
+        if not examples:
+            return np.zeros((0, method.encoder.representation_size))
+        vectors: Scores = method.for_all(examples, method.encoder.represent).double().numpy()
+        unit: Scores = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12)
+        return unit
+
+    def count_learned(self, examples: Sequence[Example], known: Collection[str]) -> None:
+        """Count texts that were learned; a known class that was never counted stays so."""
+        for name, count in Counter(example.label for example in examples).items():
+            if name in self.learned or name not in known:
+                self.learned[name] = self.learned.get(name, 0) + count
+
+    def texts_learned(self) -> dict[str, int | None]:
+        """How many texts each class was learned from: by the method's own books, else as counted."""
+        sizes = self.method.class_sizes()
+        return {
+            name: self.learned.get(name) if sizes is None else sizes[index]
+            for index, name in enumerate(self.method.classes)
+        }
+
+    def held_out_answers(self) -> list[tuple[Example, str]]:
+        """Held-out texts, and the class that is the answer to each: what is known about single classes."""
+        return list(zip(self.held_out, self.answers(self.held_out), strict=True))
 
     def correct_before(self, examples: Sequence[Example]) -> list[bool]:
         """Which held-out examples get the label they have, before something is changed."""

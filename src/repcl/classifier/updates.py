@@ -47,6 +47,7 @@ def learn(
         method.observer = Observer()
     for name in method.classes:
         state.origins.setdefault(name, (f"{state.updates_made}:{name}",))
+    state.count_learned(train, old)
     state.held_out = held
     after = state.recalibrate()
     comparison = compare(
@@ -124,6 +125,7 @@ def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERA
     state.method.forget_class(name)
     state.held_out = kept
     state.origins.pop(name)
+    state.learned.pop(name, None)
     state.declared = tuple(other for other in state.declared if other != name)
     return _compared("remove", state, kept, before, tolerance=tolerance)
 
@@ -174,6 +176,11 @@ def _regroup(state: ClassifierState, groups: Groups) -> None:
     state.origins = {
         name: tuple(dict.fromkeys(origin for part in parts for origin in state.origins[part]))
         for name, parts in groups.items()
+    }
+    state.learned = {
+        name: sum(state.learned[part] for part in parts)
+        for name, parts in groups.items()
+        if all(part in state.learned for part in parts)
     }
     new_names = _new_names(groups)
     renamed = (replace(example, label=new_names[example.label]) for example in state.held_out)

@@ -129,6 +129,10 @@ class Method(RowOwner, ABC):
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
         return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
 
+    def class_sizes(self) -> list[int] | None:
+        """Texts that each class was learned from, in the order of `classes`; None where no books are kept."""
+        return None
+
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
 

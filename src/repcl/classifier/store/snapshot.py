@@ -59,7 +59,10 @@ def pack(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blobs) ->
 
 def _contents(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blobs) -> Contents:
     method, encoder = state.method, state.method.encoder
-    classes = [ClassRecord(name=name, origins=state.origins[name]) for name in method.classes]
+    classes = [
+        ClassRecord(name=name, origins=state.origins[name], learned=state.learned.get(name))
+        for name in method.classes
+    ]
     weights = method.state_dict()
     return Contents(
         parameters=dict(parameters),
@@ -102,6 +105,7 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
         held_out=get_examples(contents.held_out, blobs, names, contents.kind),
         calibration=contents.calibration,
         updates_made=contents.updates_made,
+        learned={record.name: record.learned for record in contents.classes if record.learned is not None},
     )
 
 

@@ -125,6 +125,10 @@ class FrozenMethod(Method):
         saved = self.state_dict().items()
         return sum(value.nbytes for name, value in saved if not name.startswith("encoder."))
 
+    def class_sizes(self) -> list[int]:
+        """Texts that each class was learned from, in the order of `classes`."""
+        return [int(size) for size in self.ledger.class_sizes(len(self.classes))]
+
     def check_loaded(self) -> None:
         """Raise `InvalidData` where a kept row belongs to no class."""
         self.ledger.kept.check(len(self.classes))
