@@ -9,13 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from repcl import errors
-from repcl.errors import LONGEST_SENTENCE, RepclError, UnknownName, listed, printable, shortened
+from repcl.errors import LONGEST_SENTENCE, BadRows, RepclError, UnknownName, listed, printable, shortened
 
 KINDS = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(kind, RepclError) and kind is not UnknownName
+    if issubclass(kind, RepclError) and kind not in (UnknownName, BadRows)
 ]
+MADE_OF_PARTS = [UnknownName("method", "a", ["b"]), BadRows("a.csv", ["row 1 is bad.", "row 2 too."], 3)]
 ANYTHING = st.text(st.characters(codec=None), max_size=200)
 
 
@@ -115,7 +116,7 @@ def test_an_unknown_name_of_any_length_among_ten_thousand_is_said_quickly(length
     assert len(message) < 1000
 
 
-@pytest.mark.parametrize("error", [UnknownName("method", "a", ["b"]), *(kind("Why.") for kind in KINDS)])
+@pytest.mark.parametrize("error", [*MADE_OF_PARTS, *(kind("Why.") for kind in KINDS)])
 def test_errors_reach_another_process_as_they_were(error):
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy)) == (type(error), str(error))

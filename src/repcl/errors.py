@@ -2,7 +2,7 @@
 
 import reprlib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -109,6 +109,42 @@ class InvalidSetting(RepclError):
 
 class InvalidData(RepclError):
     """A data file or an example is not what was expected."""
+
+
+class BadRows(InvalidData):
+    """Rows of a data file that cannot be used: all are counted, the first are shown.
+
+    Args:
+        name: of the file.
+        problems: of the first such rows, each a sentence that begins with where the row stands.
+        count: of all such rows.
+
+    Attributes:
+        summary: the file and the count, where the problems are shown below each other.
+        problems: as above, each one line; none for a single row, whose problem is the message.
+        count: of all such rows.
+    """
+
+    def __init__(self, name: str, problems: Sequence[str], count: int) -> None:
+        super().__init__(
+            f"{name}, {problems[0]}" if count == 1 else f"{_counted_rows(name, count)}: {' '.join(problems)}"
+        )
+        self.summary = f"{printable(_counted_rows(name, count))}:"
+        self.problems = tuple(printable(problem) for problem in problems) if count > 1 else ()
+        self.count = count
+
+    @property
+    def shown(self) -> list[str]:
+        """The problems, and how many there are beyond them, each a line below the summary."""
+        more = self.count - len(self.problems)
+        return [*self.problems, *([f"and {more:,} more."] if self.problems and more else [])]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _same_error, (type(self), self.args), self.__dict__
+
+
+def _counted_rows(name: str, count: int) -> str:
+    return f"{name} has {count:,} rows that cannot be used"
 
 
 class MissingData(RepclError):

@@ -130,7 +130,8 @@ def test_a_text_that_is_held_out_under_its_right_label_only_loses_the_wrong_one(
     assert Example(held[0].text, "fruit") in state.known
     classifier.partial_fit([held[0].text, learned], ["vehicle", "vehicle"])
     update = classifier.last_update_
-    assert (update.corrected, update.repeated, update.examples) == (1, 1, 0)
+    repeated = 1 if name == "refit" else 2  # one of them is held out there
+    assert (update.corrected, update.repeated, update.examples) == (1, repeated, 0)
     assert_same_bits(classifier, right)
 
 

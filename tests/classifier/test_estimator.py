@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from repcl import ContinualClassifier
 from repcl.classifier import InvalidInput
+from repcl.classifier.discovery import embed
 from repcl.classifier.state import ClassifierState
 from repcl.data import Example
 from repcl.errors import InvalidSetting, RepclError, UnknownName
@@ -164,8 +165,76 @@ def test_predicting_nothing_gives_nothing(make):
     assert classifier.predict_proba([]).shape == (0, 2)
 
 
-def test_an_empty_text_can_be_asked_about(make):
-    assert make().fit(*toy("fruit", "vehicle")).predict([""]).shape == (1,)
+def test_an_empty_text_gets_a_class_with_a_warning_where_nothing_else_can_be_answered(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    with pytest.warns(UserWarning, match="1 of 2 texts are empty"):
+        assert classifier.predict(["apple", " "]).tolist()[1] in ("fruit", "vehicle")
+
+
+def test_an_empty_text_is_unknown_under_any_threshold(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    known = classifier.predict(["apple"]).item()
+    answers = classifier.predict(["", "apple", " \n"], unknown="?", threshold=0)
+    assert answers.tolist() == ["?", known, "?"]
+    assert classifier.predict([""], unknown="?", threshold=0).tolist() == ["?"]
+
+
+def test_the_best_labels_come_with_their_probabilities(make):
+    classifier = make("ncm").fit(*toy("fruit", "vehicle", "weather"))
+    texts = ["the apple", "the rain"]
+    labels, shares = classifier.predict_top(texts, 2)
+    probabilities = classifier.predict_proba(texts)
+    for row in range(2):
+        ranked = sorted(zip(-probabilities[row], classifier.classes_, strict=True))
+        assert labels[row].tolist() == [name for _, name in ranked[:2]]
+        assert shares[row].tolist() == [-share for share, _ in ranked[:2]]
+    assert labels[:, 0].tolist() == classifier.predict(texts).tolist()
+
+
+def test_no_more_labels_than_there_are_classes_are_named(make):
+    labels, shares = make("ncm").fit(["apple", "pear", "car", "bike"], [1, 1, 2, 2]).predict_top(["apple"], 9)
+    assert sorted(labels[0].tolist()) == [1, 2]
+    assert shares.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "2"])
+def test_a_number_of_labels_or_neighbors_below_one_is_refused(make, k):
+    classifier = make("ncm").fit(*toy("fruit", "vehicle"))
+    for ask in (classifier.predict_top, classifier.nearest):
+        with pytest.raises(InvalidSetting, match="Expected k to be a whole number of at least 1"):
+            ask(["apple"], k)
+
+
+def test_the_nearest_kept_texts_are_those_with_the_largest_cosine(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))  # keeps exemplars
+    kept = list(classifier.method_.memory)
+    (found,) = classifier.nearest(["the apple is red"], 3)
+    vectors = embed(classifier, [Example("the apple is red", ""), *kept])
+    cosines = [float(vectors[0] @ vector) for vector in vectors[1:]]
+    assert [one.similarity for one in found] == pytest.approx(sorted(cosines, reverse=True)[:3])
+    best = max(range(len(kept)), key=cosines.__getitem__)
+    assert (found[0].text, found[0].label) == (kept[best].text, kept[best].label)
+
+
+def test_a_kept_text_is_nearest_to_itself_also_for_learners_that_hold_texts_out_only(make):
+    texts, labels = toy("fruit", "vehicle")
+    classifier = make("ncm", holdout_per_class=2).fit(texts, [int(label == "fruit") for label in labels])
+    held = classifier.fitted_state().held_out[0]
+    (found,) = classifier.nearest([held.text], 1)
+    assert found[0].text == held.text
+    assert found[0].label == int(held.label)
+    assert found[0].similarity == pytest.approx(1)
+
+
+def test_an_empty_text_is_like_none_and_others_keep_their_places(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    found = classifier.nearest(["", "the apple"], 2)
+    assert [len(one) for one in found] == [0, 2]
+
+
+def test_without_kept_texts_nothing_can_be_explained(make):
+    with pytest.raises(InvalidSetting, match="Expected kept texts to compare with, found none"):
+        make("ncm").fit(*toy("fruit", "vehicle")).nearest(["apple"])
 
 
 def test_before_learning_it_says_that_it_is_not_fitted(make):

@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from repcl import ContinualClassifier
 from repcl.classifier import ModelFolder
+from repcl.classifier.state import Checked, ClassifierState
 from tests.conftest import toy_example
 
 CHEAP = ("--method", "fea", "--preset", "smoke", "--set", "learning_rate=0.001", "--device", "cpu")
@@ -226,7 +228,7 @@ def test_predict_names_the_class_of_typed_texts(repcl, model):
 
 
 def test_predict_reads_lines_from_a_pipe_and_speaks_json(repcl, model, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO('the apple\n\nthe car [/] is "fast"\n'))
+    monkeypatch.setattr(sys, "stdin", io.StringIO('the apple\nthe car [/] is "fast"\n'))
     output = repcl("predict", model, "--json")
     told = [json.loads(line) for line in output.out.splitlines()]
     assert [one["text"] for one in told] == ["the apple", 'the car [/] is "fast"']
@@ -307,21 +309,109 @@ def test_evaluate_compares_with_the_labels(repcl, model, tmp_path):
     mean = sum(row["recall"] * row["texts"] for row in told["classes"]) / 20
     assert told["accuracy"] == pytest.approx(mean)
     shown = repcl("evaluate", model, data)
-    assert f"Accuracy {told['accuracy']:.1%} on 20 texts." in shown.out
+    assert f"Accuracy {told['accuracy']:.1%} on 20 texts; macro recall" in shown.out
     assert "10 texts of classes the model does not know (weather)" in shown.out
 
 
 def test_evaluate_counts_by_hand(repcl, model, tmp_path, monkeypatch):
-    answers = {"a": "fruit", "b": "fruit", "c": "fruit", "d": "fruit"}
-    monkeypatch.setattr(ContinualClassifier, "predict", lambda _, asked: [answers[one.text] for one in asked])
+    answered(monkeypatch, a=0.9, b=0.8, c=0.7, d=0.6)
     data = tmp_path / "test.csv"
     data.write_text("text,label\na,fruit\nb,fruit\nc,fruit\nd,vehicle\n")
     told = json.loads(repcl("evaluate", model, data, "--json").out)
     assert told["accuracy"] == 0.75
+    assert told["macro_recall"] == 0.5
     assert told["classes"] == [
         {"class": "fruit", "texts": 3, "recall": 1.0, "precision": 0.75},
         {"class": "vehicle", "texts": 1, "recall": 0.0, "precision": None},
     ]
+
+
+def answered(monkeypatch, **fruit: float) -> None:
+    """From now on these texts are fruit with these probabilities, else vehicles."""
+
+    def shares(_, asked):
+        return np.array([[fruit[one.text], 1 - fruit[one.text]] for one in asked]).reshape(-1, 2)
+
+    monkeypatch.setattr(ContinualClassifier, "predict_proba", shares)
+    monkeypatch.setattr(ClassifierState, "probabilities", shares)
+
+
+def test_evaluate_ends_with_the_worst_confusions_and_the_surest_texts(repcl, model, tmp_path, monkeypatch):
+    answered(monkeypatch, a=0.1, b=0.2, c=0.3, d=0.9, e=0.8)
+    data = tmp_path / "test.csv"
+    data.write_text("text,label\na,fruit\nb,fruit\nc,fruit\nd,vehicle\ne,fruit\n")
+    told = json.loads(repcl("evaluate", model, data, "--json").out)
+    assert told["confusions"] == [
+        {"label": "fruit", "predicted": "vehicle", "texts": 3, "examples": ["a", "b"]},
+        {"label": "vehicle", "predicted": "fruit", "texts": 1, "examples": ["d"]},
+    ]
+    shown = repcl("evaluate", model, data).out
+    assert "Accuracy 20.0% on 5 texts; macro recall 12.5% over 2 classes." in shown
+    assert shown.index("macro recall") < shown.index("Taken for another class: 4 texts")
+
+
+def test_evaluate_shows_ten_confusions_at_most(repcl, encoder_folder, tmp_path):
+    classifier = ContinualClassifier("ncm", str(encoder_folder), device="cpu", holdout_per_class=0)
+    names = [f"class {number:02}" for number in range(12)]
+    words = [f"{one} {two}" for one in ("apple", "car", "rain") for two in ("red", "slow", "old", "new")]
+    classifier.fit(words, names).save(tmp_path / "model")
+    data = tmp_path / "test.csv"
+    data.write_text("text,label\n" + "".join(f"{word},{names[n - 1]}\n" for n, word in enumerate(words)))
+    told = json.loads(repcl("evaluate", tmp_path / "model", data, "--json").out)
+    wrong = round((1 - told["accuracy"]) * 12)
+    assert wrong > 10
+    assert len(told["confusions"]) == 10
+
+
+def test_evaluate_writes_all_wrong_rows_with_their_other_columns(repcl, model, tmp_path, monkeypatch):
+    answered(monkeypatch, a=0.1, b=0.9, c=0.65432)
+    data, out = tmp_path / "test.csv", tmp_path / "wrong.csv"
+    data.write_text("id,text,label\n1,a,fruit\n2,b,fruit\n3,c,vehicle\n")
+    output = repcl("evaluate", model, data, "--errors", out)
+    assert f"Wrote 2 rows to {out}." in output.out
+    assert out.read_bytes().decode() == (
+        "id,text,label,predicted,confidence\r\n1,a,fruit,vehicle,0.9\r\n3,c,vehicle,fruit,0.6543\r\n"
+    )
+    assert "exists: give another --errors" in repcl("evaluate", model, data, "--errors", out).err
+    data.write_text("id,text,label\n2,b,fruit\n")
+    assert repcl("evaluate", model, data, "--errors", out, "--force").code == 0
+    assert out.read_bytes() == b"id,text,label,predicted,confidence\r\n"
+
+
+def test_evaluate_measures_the_rule_for_unknown_texts_by_hand(repcl, model, tmp_path, monkeypatch):
+    answered(monkeypatch, a=0.95, b=0.05, c=0.7, d=0.55, e=0.8, f=0.45)
+    data = tmp_path / "test.csv"
+    data.write_text("text,label\na,fruit\nb,vehicle\nc,fruit\nd,boat\ne,oos\nf,boat\n")
+    words = ("evaluate", model, data, "--unknown", "--threshold", 0.75)
+    told = json.loads(repcl(*words, "--json").out)
+    # known texts have confidence .95 .95 .7, the others .55 .8 .55: of 9 pairs only (.7, .8) is the wrong way
+    assert told["unknown"] == {
+        "threshold": 0.75,
+        "known_texts": 3,
+        "accepted": pytest.approx(2 / 3),
+        "unknown_texts": 3,
+        "caught": pytest.approx(2 / 3),
+        "auroc": pytest.approx(8 / 9),
+    }
+    shown = repcl(*words).out
+    assert "below a confidence of 0.750: 66.7% of 3 texts of known classes accepted" in shown
+    assert "66.7% of 3 unknown texts caught; AUROC 0.889." in shown
+
+
+def test_a_known_class_may_be_the_label_of_unknown_texts(repcl, model, tmp_path, monkeypatch):
+    answered(monkeypatch, a=0.95, b=0.6)
+    data = tmp_path / "test.csv"
+    data.write_text("text,label\na,fruit\nb,vehicle\n")
+    words = ("--unknown-label", "vehicle", "--threshold", 0.75, "--json")
+    told = json.loads(repcl("evaluate", model, data, *words).out)
+    assert (told["texts"], told["unknown"]["caught"], told["unknown"]["auroc"]) == (1, 1.0, 1.0)
+
+
+def test_without_unknown_texts_only_what_is_accepted_is_measured(repcl, model, tmp_path):
+    data = write(tmp_path / "test.csv", "fruit", start=50)
+    told = json.loads(repcl("evaluate", model, data, "--unknown", "--json").out)["unknown"]
+    assert (told["known_texts"], told["unknown_texts"], told["caught"], told["auroc"]) == (10, 0, None, None)
+    assert "no text of another class to be caught" in repcl("evaluate", model, data, "--unknown").out
 
 
 # ---- classes, history, discover -----------------------------------------------------------------
@@ -330,7 +420,45 @@ def test_evaluate_counts_by_hand(repcl, model, tmp_path, monkeypatch):
 def test_classes_lists_them_with_what_is_kept_of_each(repcl, model):
     assert "fruit" in repcl("classes", model).out
     told = json.loads(repcl("classes", "list", model, "--json").out)
-    assert told["classes"][0] == {"class": "fruit", "exemplars": 10, "held_out": 2}
+    fruit = told["classes"][0]
+    assert (fruit["class"], fruit["learned"], fruit["kept"], fruit["checked"]) == ("fruit", 10, 12, 2)
+
+
+def test_classes_counts_held_out_texts_by_hand(repcl, model, monkeypatch):
+    held = ContinualClassifier.load(model).fitted_state().held_out
+    answers = {one: Checked(one.label, "vehicle") for one in held}
+    answers[held[0]] = Checked("fruit", "fruit")
+    monkeypatch.setattr(ClassifierState, "checks_before", lambda _: answers)
+    told = json.loads(repcl("classes", model, "--json").out)["classes"]
+    assert [(row["recall"], row["confused_with"], row["confusions"]) for row in told] == [
+        (0.5, "vehicle", 1),
+        (1.0, "fruit", 1),
+    ]
+    assert "vehicle (1)" in repcl("classes", model).out
+
+
+def test_the_list_of_classes_fits_a_terminal_of_80_columns(repcl, model, monkeypatch):
+    repcl("classes", "rename", model, "fruit", "a class with a name of quite some forty signs")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("repcl.cli.console.WIDE", 80)
+    shown = repcl("classes", model).out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "forty" in shown
+    assert "…" not in shown
+
+
+def test_texts_learned_add_up_over_updates_and_follow_a_class(repcl, model, tmp_path, monkeypatch):
+    soothed(monkeypatch)
+    repcl("learn", model, write(tmp_path / "b.csv", "fruit", "weather", start=40), "--holdout-per-class", 0)
+    repcl("classes", "merge", model, "fruit", "weather", "--into", "outside")
+    told = json.loads(repcl("classes", model, "--json").out)["classes"]
+    assert {row["class"]: row["learned"] for row in told} == {"outside": 30, "vehicle": 10}
+
+
+def test_a_change_of_classes_is_confirmed_in_one_line(repcl, model):
+    renamed = repcl("classes", "rename", model, "fruit", "food").out
+    assert renamed == f"Renamed 'fruit' to 'food': {model} is at revision 2, with 2 classes.\n"
+    assert "Removed 'food': " in repcl("classes", "remove", model, "food").out
 
 
 def test_rename_and_merge_are_revisions(repcl, model):
@@ -357,7 +485,7 @@ def everything(folder: Path) -> bytes:
 def test_remove_with_purge_leaves_no_trace_in_the_folder(repcl, model):
     texts = [e.text for e in ContinualClassifier.load(model).method_.memory if e.label == "fruit"]
     assert all(text.encode() in everything(model) for text in texts)
-    output = repcl("classes", "remove", model, "fruit", "--purge", "--json")
+    output = repcl("classes", "remove", model, "fruit", "--purge", "--yes", "--json")
     told = json.loads(output.out)
     assert (told["purged"], told["classes"]) == ([1], ["vehicle"])
     left = everything(model)
@@ -367,15 +495,37 @@ def test_remove_with_purge_leaves_no_trace_in_the_folder(repcl, model):
 
 def test_a_class_removed_before_can_be_purged_later(repcl, model):
     repcl("classes", "remove", model, "fruit")
-    output = repcl("classes", "remove", model, "fruit", "--purge")
+    output = repcl("classes", "remove", model, "fruit", "--purge", "--yes")
     assert output.code == 0, output.err
     assert ModelFolder(model).numbers() == [2]
+
+
+def test_purging_needs_a_yes_and_says_how_much_goes(repcl, model, monkeypatch):
+    repcl("classes", "rename", model, "vehicle", "car")
+    words = ("classes", "remove", model, "fruit", "--purge")
+    output = repcl(*words)
+    assert output.code == 2
+    assert f"--purge deletes 2 revisions (1, 2) of {model} for good: add --yes to go on." in output.err
+    asked = io.StringIO("n\n")
+    asked.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdin", asked)
+    output = repcl(*words)
+    assert output.code == 1
+    assert "deletes 2 revisions (1, 2)" in output.err
+    assert ModelFolder(model).numbers() == [1, 2]
+    asked.seek(0)
+    asked.write("y\n")
+    asked.seek(0)
+    output = repcl(*words)
+    assert output.code == 0, output.err
+    assert "Deleted 2 revisions that held it: 1, 2." in output.out
+    assert ModelFolder(model).numbers() == [3]
 
 
 def test_purging_takes_damaged_revisions_along_for_no_one_knows_what_they_hold(repcl, model):
     repcl("classes", "rename", model, "vehicle", "car")
     (model / "revisions" / "000001.json").write_text("{}")
-    told = json.loads(repcl("classes", "remove", model, "fruit", "--purge", "--json").out)
+    told = json.loads(repcl("classes", "remove", model, "fruit", "--purge", "--yes", "--json").out)
     assert told["purged"] == [1, 2]
     assert b"fruit" not in everything(model)
 
@@ -396,8 +546,22 @@ def test_history_can_be_cut(repcl, model):
     for name in ("a", "b", "c"):
         repcl("classes", "rename", model, "fruit" if name == "a" else chr(ord(name) - 1), name)
     repcl("rollback", model, 1)
-    assert repcl("history", model, "--keep-last", 2).code == 0
+    assert "Deleted 1 revision: 2." in repcl("history", model, "--keep-last", 2).out
     assert ModelFolder(model).numbers() == [1, 3, 4]
+
+
+def test_history_names_the_parent_of_a_revision_after_a_rollback(repcl, model):
+    repcl("classes", "rename", model, "fruit", "food")
+    repcl("rollback", model, 1)
+    repcl("classes", "rename", model, "fruit", "crop")
+    shown = repcl("history", model).out
+    assert "3* from 1" in shown
+    assert "2 from" not in shown
+
+
+def test_revisions_are_short_in_python(model):
+    (revision,) = ModelFolder(model).history()
+    assert repr(ModelFolder(model).history()) == f"[Revision(1, {revision.when}, learn, classes=2)]"
 
 
 def test_a_damaged_model_is_said_with_the_way_out(repcl, model):
@@ -523,12 +687,12 @@ def test_files_without_labels_may_have_texts_of_any_length(repcl, model, tmp_pat
     assert repcl("predict", model, "--file", tmp_path / "a.csv").code == 0
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"caf\xe9\n"])
-def test_a_text_file_that_is_not_utf8_is_refused(repcl, model, tmp_path, content):
+@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"caf\x81\n", b"caf\xc3\xa9\ncaf\xe9\n"])
+def test_a_text_file_that_is_in_no_encoding_is_refused(repcl, model, tmp_path, content):
     (tmp_path / "a.txt").write_bytes(content)
     output = repcl("predict", model, "--file", tmp_path / "a.txt")
     assert output.code == 2
-    assert "Expected UTF-8" in output.err
+    assert "save the file as UTF-8" in output.err
 
 
 def test_a_folder_or_a_pipe_is_no_text_file(repcl, model, tmp_path):

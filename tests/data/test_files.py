@@ -126,8 +126,8 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.xlsx", "text,label\n")
-    with pytest.raises(InvalidData, match=r"ends in '\.xlsx'.*\.csv, \.tsv, \.jsonl, \.parquet"):
+    path = write(tmp_path / "a.xls", "text,label\n")
+    with pytest.raises(InvalidData, match=r"ends in '\.xls'.*\.csv, \.tsv, \.jsonl, \.parquet, \.xlsx"):
         read_examples(path)
 
 
@@ -199,14 +199,6 @@ def test_a_broken_json_line_is_named_by_number_and_content(tmp_path: Path) -> No
 def test_a_json_line_that_is_no_object_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidData, match=r"line 1 holds \['Hello', 'greet'\] where a JSON object"):
         read_examples(write(tmp_path / "a.jsonl", '["Hello", "greet"]\n'))
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-def test_a_file_that_is_not_utf8_is_named_by_line_and_byte(tmp_path: Path, name: str) -> None:
-    lines = {"a.csv": "text,label\nCafé,place\n", "a.jsonl": '\n{"text": "Café", "label": "place"}\n'}
-    path = write(tmp_path / name, lines[name].encode("latin-1"))
-    with pytest.raises(InvalidData, match=r"line 2 is not UTF-8 \(byte 0xe9 in .*save the file as UTF-8"):
-        read_examples(path)
 
 
 def test_half_a_surrogate_pair_is_not_a_text(tmp_path: Path) -> None:

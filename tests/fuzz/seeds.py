@@ -1,6 +1,7 @@
 """Files to begin from: good ones, and all that once led to a traceback, a hang or lost memory."""
 
 import io
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,3 +67,39 @@ PARQUET = [
         data_page_version="2.0",
     ),
 ]
+
+_SCHEMA = "http://schemas.openxmlformats.org"
+_MAIN = f"{_SCHEMA}/spreadsheetml/2006/main"
+_TYPES = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_LINK = f"{_SCHEMA}/officeDocument/2006/relationships"
+WORKBOOK = {
+    "[Content_Types].xml": f'''<Types xmlns="{_SCHEMA}/package/2006/content-types">
+<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>
+<Override PartName="/xl/workbook.xml" ContentType="{_TYPES}.sheet.main+xml"/>
+<Override PartName="/xl/sharedStrings.xml" ContentType="{_TYPES}.sharedStrings+xml"/>
+<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_TYPES}.worksheet+xml"/></Types>''',
+    "_rels/.rels": f'''<Relationships xmlns="{_SCHEMA}/package/2006/relationships">
+<Relationship Id="rId1" Type="{_LINK}/officeDocument" Target="xl/workbook.xml"/></Relationships>''',
+    "xl/_rels/workbook.xml.rels": f'''<Relationships xmlns="{_SCHEMA}/package/2006/relationships">
+<Relationship Id="rId1" Type="{_LINK}/worksheet" Target="worksheets/sheet1.xml"/>
+<Relationship Id="rId2" Type="{_LINK}/sharedStrings" Target="sharedStrings.xml"/></Relationships>''',
+    "xl/workbook.xml": f'''<workbook xmlns="{_MAIN}" xmlns:r="{_LINK}">
+<sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets></workbook>''',
+    "xl/sharedStrings.xml": f'''<sst xmlns="{_MAIN}"><si><t>text</t></si><si><t>label</t></si></sst>''',
+    "xl/worksheets/sheet1.xml": f'''<worksheet xmlns="{_MAIN}"><sheetData>
+<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c></row>
+<row r="2"><c r="A2" t="inlineStr"><is><t>Hello</t></is></c><c r="B2"><v>7</v></c></row>
+<row r="3"><c r="A3" t="str"><v>Bye</v></c><c r="B3" t="b"><v>1</v></c></row></sheetData></worksheet>''',
+}
+
+
+def workbook(**changed: bytes) -> bytes:
+    """A workbook, with other bytes in the parts of these names."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in WORKBOOK.items():
+            archive.writestr(name, changed.get(name, text.encode()))
+    return file.getvalue()
+
+
+XLSX = [workbook()]

@@ -124,6 +124,16 @@ def _parquet_file(draw: st.DrawFn) -> bytes:
 
 PARQUET = st.one_of(changed(seeds.PARQUET), _parquet_file())
 
+
+@st.composite
+def _workbook(draw: st.DrawFn) -> bytes:
+    """A workbook that unpacks, with a part in which bytes are changed."""
+    part = draw(st.sampled_from(sorted(seeds.WORKBOOK)))
+    return seeds.workbook(**{part: draw(changed([seeds.WORKBOOK[part].encode()]))})
+
+
+XLSX = st.one_of(changed(seeds.XLSX), _workbook())
+
 _KEYS = st.sampled_from(
     [
         *sorted(TOP_LEVEL),

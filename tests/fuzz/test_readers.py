@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-READERS = ["csv", "tsv", "jsonl", "parquet", "preset"]
+READERS = ["csv", "tsv", "jsonl", "parquet", "xlsx", "preset"]
 
 
 def run(reader: str, cases: int, seed: int) -> int:

@@ -26,7 +26,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark for benchmark in (FEWREL, TACRED, MAVEN, HWU64, CLINC150, BANKING77, DEMO)
 }
 
-_DATA_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+_DATA_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx")
 
 
 def load_benchmark(  # noqa: PLR0913 (one keyword per command-line option)

@@ -1,6 +1,7 @@
 """A user's own data file as a benchmark: classes in order of appearance, a seeded share held out to test."""
 
 import random
+from functools import partial
 from pathlib import Path
 
 from repcl.benchmarks.base import Corpus, Split
@@ -22,7 +23,9 @@ def read_own(
     label_column: str = "label",
 ) -> tuple[InputKind, Corpus]:
     """Read a user's file, and its test part from a second file or as a stratified share of the first."""
-    examples = read_examples(train_file, text_column=text_column, label_column=label_column)
+    notes: list[str] = []
+    read = partial(read_examples, text_column=text_column, label_column=label_column, note=notes.append)
+    examples = read(train_file)
     kind = input_kind(examples[0])
     groups = by_class(examples)
     if len(groups) < 2:
@@ -32,10 +35,10 @@ def read_own(
     if test_file is None:
         splits = {label: _held_out(group, generator) for label, group in groups.items()}
     else:
-        tested = read_examples(test_file, text_column=text_column, label_column=label_column)
+        tested = read(test_file)
         splits = _with_test(groups, tested, train_file, test_file)
         _require_kind(tested[0], kind, train_file, test_file)
-    return kind, Corpus(splits)
+    return kind, Corpus(splits, notes=tuple(notes))
 
 
 def _held_out(examples: list[Example], generator: random.Random) -> Split:

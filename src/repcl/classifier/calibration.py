@@ -204,7 +204,8 @@ def _least_confidence(calibration: Calibration, threshold: float | str) -> float
         if calibration.threshold is None:
             raise InvalidSetting(
                 "Expected held-out texts or exemplars to choose a threshold by, found none: give a "
-                "number from 0 to 1, or learn with holdout_per_class above 0."
+                "number from 0 to 1 (--threshold 0.5), or learn five or more texts of a class with "
+                "holdout_per_class above 0."
             )
         return calibration.threshold
     try:

@@ -80,12 +80,7 @@ def discover(
 
 def embed(classifier: ContinualClassifier, examples: Sequence[Example]) -> Vectors:
     """Representations at unit length, (examples, size)."""
-    method = classifier.method_
-    if not examples:
-        return np.zeros((0, method.encoder.representation_size))
-    vectors: Vectors = method.for_all(examples, method.encoder.represent).double().numpy()
-    unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12)
-    return unit
+    return classifier.fitted_state().embed(examples)
 
 
 def group_vectors(vectors: Vectors, groups: int | None = None) -> tuple[NDArray[np.int64], float | None]:

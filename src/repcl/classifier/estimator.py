@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from repcl.classifier.guard import TOLERANCE, ForgettingWarning
 from repcl.classifier.inputs import (
     InvalidInput,
     Label,
+    are_empty,
     as_classes,
     as_examples,
     as_labels,
@@ -27,6 +29,7 @@ from repcl.classifier.inputs import (
     labeled,
 )
 from repcl.classifier.labels import note_spellings, settled, spoken
+from repcl.classifier.neighbors import Neighbor, nearest_texts
 from repcl.classifier.state import ClassifierState, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
@@ -197,18 +200,60 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, *, unknown: Label | None = None, threshold: float | str = "auto") -> Any:
         """The most likely label of each text.
 
+        An empty text says nothing. Without `unknown` it still gets a class, with a warning, for nothing else
+        can be answered; with `unknown` it is unknown under any threshold.
+
         Args:
             X: texts.
-            unknown: if given, what to answer for texts of which no class is likely enough.
+            unknown: if given, the answer for empty texts and for those of which no class is likely enough.
             threshold: the least confidence, from 0 to 1; "auto" lets 95 % of held-out texts pass.
         """
-        probabilities = self.predict_proba(X)
-        labels = self.classes_[probabilities.argmax(axis=1)]
+        state, examples = self.fitted_state(), as_examples(X)
+        is_empty = are_empty(examples)
         if unknown is None:
-            return labels
-        state = self.fitted_state()
+            if is_empty.any():
+                warnings.warn(
+                    f"{is_empty.sum()} of {len(examples)} texts are empty and get a class all the same: give "
+                    "`unknown` an answer for them.",
+                    stacklevel=2,
+                )
+            return self.classes_[self.predict_proba(examples).argmax(axis=1)]
         rule = state.unknown_rule(threshold, unknown)
-        return rule.mark(labels, rule.applies(state.evidence(as_examples(X))))
+        full = [example for example, says_nothing in zip(examples, is_empty, strict=True) if not says_nothing]
+        best, is_unknown = np.zeros(len(examples), dtype=int), is_empty.copy()
+        best[~is_empty] = self.predict_proba(full).argmax(axis=1)
+        is_unknown[~is_empty] = rule.applies(state.evidence(full))
+        return rule.mark(self.classes_[best], is_unknown)
+
+    def predict_top(self, X: Any, k: int = 3) -> tuple[Any, Any]:
+        """The most likely labels of each text and their probabilities, the best first.
+
+        Args:
+            X: texts.
+            k: how many; where there are fewer classes, all of them.
+
+        Returns:
+            Labels, (texts, k), and probabilities, (texts, k).
+        """
+        _check_count(k)
+        probabilities = self.predict_proba(X)
+        best = (-probabilities).argsort(axis=1, kind="stable")[:, :k]
+        return self.classes_[best], np.take_along_axis(probabilities, best, axis=1)
+
+    def nearest(self, X: Any, k: int = 3) -> list[list[Neighbor]]:
+        """The kept texts that are most like each text, the nearest first: they explain an answer.
+
+        Kept texts are the exemplars and the held-out texts. An empty text is like none.
+
+        Args:
+            X: texts.
+            k: how many; where fewer are kept, all of them.
+
+        Returns:
+            For each text, kept texts with their labels and the cosine similarity of representations.
+        """
+        _check_count(k)
+        return nearest_texts(self.fitted_state(), as_examples(X), k)
 
     def predict_proba(self, X: Any) -> Any:
         """Calibrated probabilities, (texts, classes); columns follow `classes_`, rows sum to 1."""
@@ -498,6 +543,11 @@ def _settled(labels: Sequence[Label], known: Sequence[str]) -> list[Label]:
     taken = settled([label for label in labels if isinstance(label, str)], known)
     note_spellings(taken, known)
     return [taken[label] if isinstance(label, str) else label for label in labels]
+
+
+def _check_count(k: int) -> None:
+    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+        raise InvalidSetting(f"Expected k to be a whole number of at least 1, found {shortened(k)}.")
 
 
 def _plain(value: Any) -> Any:

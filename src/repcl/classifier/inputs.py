@@ -1,18 +1,22 @@
 """What users hand in: texts and labels of any sequence type, checked and turned into examples."""
 
+import json
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from repcl.classifier.store.records import LabelType
-from repcl.data import Example, InputKind
+from repcl.data import Example, InputKind, Span
+from repcl.data.examples import SPANS
 from repcl.data.files import input_kind
 from repcl.data.normal import normal_example
 from repcl.data.rows import shortened
-from repcl.errors import InvalidData
+from repcl.errors import InvalidData, listed
 
 Label = str | int
 
@@ -22,16 +26,27 @@ class InvalidInput(InvalidData, ValueError):
 
 
 def as_examples(texts: Any) -> list[Example]:
-    """Examples from a sequence of str or of `Example`; labels of plain texts are empty."""
+    """Examples from a sequence of str or of `Example`, or from a table; labels of plain texts are empty.
+
+    A table is what has named columns, as a pandas DataFrame has: `text`, and for relations `head` and `tail`,
+    for events `trigger`, each a pair [start, end] of characters.
+    """
     if isinstance(texts, str | bytes | Example):
         raise InvalidInput(
             f"Expected a sequence of texts, found the single text {shortened(texts)}: put it in a list."
         )
+    if hasattr(texts, "columns"):
+        return _from_table(texts)
     if getattr(texts, "ndim", 1) != 1:
         raise InvalidInput(
             f"Expected one text per row, found an array of shape {tuple(texts.shape)}: give one column."
         )
     return [_as_example(value, index) for index, value in enumerate(_items(texts, "texts"))]
+
+
+def are_empty(examples: Sequence[Example]) -> NDArray[np.bool_]:
+    """Which texts hold nothing but spaces."""
+    return np.array([not example.text.strip() for example in examples], dtype=np.bool_)
 
 
 def as_labels(labels: Any, count: int) -> list[Label]:
@@ -64,6 +79,11 @@ def label_type(labels: Iterable[Label], known: LabelType | None = None) -> Label
             )
         wanted = found
     return wanted or "text"
+
+
+def as_label(name: str, kind: LabelType) -> Label:
+    """A label in the type that labels were given in, from its class's name."""
+    return int(name) if kind == "number" else name
 
 
 def as_classes(names: Iterable[str], kind: LabelType) -> Any:
@@ -121,6 +141,45 @@ def _items(values: Any, what: str) -> list[Any]:
         return list(values)
     except TypeError as error:
         raise InvalidInput(f"Expected a sequence of {what}, found {shortened(values)}.") from error
+
+
+def _from_table(table: Any) -> list[Example]:
+    names = [str(name) for name in table.columns]
+    if "text" not in names:
+        raise InvalidInput(
+            f"Expected a column 'text', found {listed(map(shortened, names), 20) or 'no column'}: rename the "
+            "column of the texts, or give that column alone."
+        )
+    if ("head" in names) != ("tail" in names):
+        raise InvalidInput("Expected both columns 'head' and 'tail', found one: add the other, or remove it.")
+    examples = [_as_example(text, index) for index, text in enumerate(table["text"])]
+    for mark in (name for name in SPANS if name in names):
+        pairs = list(zip(table[mark], examples, strict=True))
+        examples = [
+            _marked(example, mark, cell, index) if example.text.strip() else example
+            for index, (cell, example) in enumerate(pairs)
+        ]
+    return examples
+
+
+def _marked(example: Example, mark: str, cell: Any, index: int) -> Example:
+    spans: dict[str, Any] = {mark: _as_span(cell, mark, index, example.text)}
+    return replace(example, **spans)
+
+
+def _as_span(value: Any, mark: str, index: int, text: str) -> Span:
+    """A span from a table's cell: a pair in any sequence, also as JSON text, or a `Span`."""
+    pair = (value.start, value.end) if isinstance(value, Span) else value
+    try:
+        start, end = map(operator.index, json.loads(pair) if isinstance(pair, str) else pair)
+    except (TypeError, ValueError, RecursionError):
+        start = end = -1
+    if not 0 <= start < end <= len(text):
+        raise InvalidInput(
+            f"Expected a pair [start, end] of characters within the text at position {index} of column "
+            f"{mark!r}, found {shortened(value)}: count from 0, the end not included."
+        )
+    return Span(start, end)
 
 
 def _as_example(value: Any, index: int) -> Example:

@@ -1,7 +1,8 @@
 """`repcl classes`: list, describe, rename, merge and remove a model's classes; each change is a revision."""
 
-from collections import Counter
+import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,12 @@ from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Json, Model, Wait
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
-from repcl.errors import UnknownName
+from repcl.errors import InvalidSetting, UnknownName, listed, shortened
 
 if TYPE_CHECKING:
-    from repcl.classifier import ContinualClassifier
-    from repcl.classifier.store.files import Blobs
-    from repcl.classifier.store.records import Contents, Revision
+    from repcl.classifier import ContinualClassifier, ModelFolder
+    from repcl.classifier.overview import ClassOverview
+    from repcl.classifier.store.records import Revision
 
 
 class ListByDefault(TyperGroup):
@@ -40,20 +41,34 @@ classes_app = typer.Typer(
 
 @classes_app.command("list")
 def list_classes(model: Model, as_json: Json = False) -> None:
-    """Show a model's classes with the texts that are kept of each."""
+    """Show a model's classes: texts learned, kept and checked, recall, what they are taken for."""
     from repcl.classifier.store.folder import ModelFolder
 
-    revision, (exemplars, held_out) = ModelFolder(model).open(_texts_per_class)
-    rows = [
-        {"class": name, "exemplars": exemplars[name], "held_out": held_out[name]}
-        for name in sorted(revision.contents.names)
-    ]
+    number = ModelFolder(model).current()
+    from repcl.classifier import ContinualClassifier
+    from repcl.classifier.overview import overview
+
+    with notes_to(sentence_console(stderr=True)):
+        found = overview(ContinualClassifier.load(model, revision=number, device="cpu").fitted_state())
     if as_json:
-        print_json({"revision": revision.number, "classes": rows})
+        named = [asdict(one) for one in found]
+        rows = [{"class": row.pop("name"), **row} for row in named]
+        print_json({"revision": number, "classes": rows})
         return
-    cells = [[str(value) for value in row.values()] for row in rows]
-    title = f"{counted(len(rows), 'class')} at revision {revision.number}"
-    print_table(make_console(), title, ["class", "exemplars", "held out"], cells)
+    title = f"{counted(len(found), 'class')} at revision {number}"
+    columns = ["class", "learned", "kept", "checked", "recall", "most confused with"]
+    print_table(make_console(), title, columns, [_cells(one) for one in found])
+
+
+def _cells(one: "ClassOverview") -> list[str]:
+    return [
+        one.name,
+        "–" if one.learned is None else str(one.learned),
+        str(one.kept),
+        str(one.checked),
+        "–" if one.recall is None else f"{one.recall:.0%}",
+        "" if one.confused_with is None else f"{one.confused_with} ({one.confusions})",
+    ]
 
 
 @classes_app.command("rename")
@@ -70,7 +85,7 @@ def rename(
         classifier.rename_class(classifier.label_of(old), classifier.label_of(new))
 
     revision, classifier = _changed(model, "renaming a class", change, wait)
-    _report(model, revision, classifier, as_json)
+    _report(model, revision, classifier, as_json, done=f"Renamed {shortened(old)} to {shortened(new)}")
 
 
 @classes_app.command("describe")
@@ -89,7 +104,7 @@ def describe(
         classifier.describe_class(classifier.label_of(name), description)
 
     revision, classifier = _changed(model, "describing a class", change, wait)
-    _report(model, revision, classifier, as_json)
+    _report(model, revision, classifier, as_json, done=f"Taught {shortened(name)} by a description")
 
 
 @classes_app.command("merge")
@@ -106,7 +121,8 @@ def merge(
         classifier.merge_classes([classifier.label_of(name) for name in names], classifier.label_of(into))
 
     revision, classifier = _changed(model, "merging classes", change, wait)
-    _report(model, revision, classifier, as_json)
+    done = f"Merged {listed(map(shortened, names), 5)} into {shortened(into)}"
+    _report(model, revision, classifier, as_json, done=done)
 
 
 @classes_app.command("remove")
@@ -114,6 +130,7 @@ def remove(
     model: Model,
     name: Annotated[str, typer.Argument(help="The class.")],
     purge: Annotated[bool, typer.Option("--purge", help="Also delete older revisions that hold it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete them without being asked.")] = False,
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
@@ -121,6 +138,9 @@ def remove(
     from repcl.classifier import ContinualClassifier, ModelFolder
 
     folder = ModelFolder(model)
+    folder.current()
+    if purge and not yes:
+        _ask_to_purge(folder, name)
     with folder.lock("removing a class", wait=wait, tell=_tell):
         classifier = ContinualClassifier.load(model, device="cpu")
         name = str(classifier.label_of(name))
@@ -135,18 +155,28 @@ def remove(
         if purge:
             folder.purge(holding)
         revision = folder.revision(folder.current())
-    _report(model, revision, classifier, as_json, **{"purged" if purge else "still_held_by": holding})
-
-
-def _texts_per_class(contents: "Contents", blobs: "Blobs") -> tuple[Counter[str], Counter[str]]:
-    """How many exemplars and how many held-out texts there are of each class."""
-    from repcl.classifier.store.files import get_examples
-
-    kept, held_out = (
-        Counter(example.label for example in get_examples(record, blobs, contents.names))
-        for record in (contents.memory, contents.held_out)
+    done = f"Removed {shortened(name)}"
+    _report(
+        model, revision, classifier, as_json, done=done, **{"purged" if purge else "still_held_by": holding}
     )
-    return kept, held_out
+
+
+def _ask_to_purge(folder: "ModelFolder", name: str) -> None:
+    """Say which revisions will be gone for good, and go on only if someone says yes."""
+    origins = [
+        origin
+        for record in folder.in_use().contents.classes
+        if record.name == name
+        for origin in record.origins
+    ]
+    held_by = folder.holding(name, origins)
+    if not held_by:
+        return
+    gone = f"{counted(len(held_by), 'revision')} ({listed(map(str, held_by), 10)})"
+    if not sys.stdin.isatty():
+        raise InvalidSetting(f"--purge deletes {gone} of {folder.path} for good: add --yes to go on.")
+    _tell(f"--purge deletes {gone} of {folder.path} for good; the class is removed in a new one.")
+    typer.confirm("Go on?", abort=True, err=True)
 
 
 def _changed(
@@ -173,6 +203,7 @@ def _report(
     classifier: "ContinualClassifier",
     as_json: bool,
     *,
+    done: str,
     purged: list[int] | None = None,
     still_held_by: list[int] | None = None,
 ) -> None:
@@ -189,8 +220,9 @@ def _report(
     console = make_console()
     print_changes(console, classifier.last_update_)
     say = sentence_console().print
-    say(f"{model} is at revision {revision.number}, with {counted(len(classifier.classes_), 'class')}.")
+    classes = counted(len(classifier.classes_), "class")
+    say(f"{done}: {model} is at revision {revision.number}, with {classes}.")
     if purged:
-        say(f"Deleted revisions that held the class: {', '.join(map(str, purged))}.")
+        say(f"Deleted {counted(len(purged), 'revision')} that held it: {', '.join(map(str, purged))}.")
     if still_held_by:
         say(f"Older revisions still hold it: {', '.join(map(str, still_held_by))}; --purge deletes them.")

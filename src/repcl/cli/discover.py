@@ -11,9 +11,9 @@ import typer
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Device, Json, Model, TextColumn
 from repcl.cli.outputs import Force, require_writable, write_named
-from repcl.cli.predict import text_examples
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
+from repcl.cli.texts import text_examples
 from repcl.errors import InvalidData
 
 if TYPE_CHECKING:

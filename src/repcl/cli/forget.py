@@ -83,10 +83,10 @@ def forget_command(
 def _read(data: Path, text_column: str, label_column: str | None) -> "list[Example]":
     """The texts, with their labels if the file has any."""
     from repcl.data.files import read_examples
-    from repcl.data.rows import read_rows
+    from repcl.data.rows import Wanted, read_rows
 
     if data.suffix != ".txt":
-        first = next(read_rows(data, (text_column, label_column or LABEL)), None)
+        first = next(read_rows(data, Wanted((text_column, label_column or LABEL), note=lambda _: None)), None)
         if label_column is not None or (first is not None and LABEL in first.cells):
             return read_examples(data, text_column=text_column, label_column=label_column or LABEL)
     examples = list(text_examples(None, data, text_column))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from rich.text import Text
 
 from repcl.cli.console import sentence_console
-from repcl.errors import RepclError, printable
+from repcl.errors import BadRows, RepclError, printable
 
 USER_ERROR = 2
 UNFORESEEN = 70
@@ -45,7 +45,8 @@ def run_guarded(app: Callable[[Sequence[str]], object], arguments: Sequence[str]
     except BaseException as error:  # all of them: a panic of a library in Rust is no Exception
         if is_debugging:
             traceback.print_exc()
-        _end(*_sentence(error))
+        sentence, code = _sentence(error)
+        _end(sentence, code, error.shown if isinstance(error, BadRows) else ())
 
 
 def _without_debug(typed: list[str]) -> tuple[list[str], bool]:
@@ -78,6 +79,8 @@ def _was_interrupted(end: SystemExit) -> bool:
 
 def _sentence(error: BaseException) -> tuple[str | None, int]:
     """What to say about an error, and the exit code."""
+    if isinstance(error, BadRows) and error.shown:
+        return error.summary, USER_ERROR
     if isinstance(error, RepclError):
         return str(error), USER_ERROR
     if isinstance(error, KeyboardInterrupt):
@@ -119,12 +122,15 @@ def _beginning(error: BaseException) -> str:
     return printable(text[:LONGEST_REASON]) + "…" * (len(text) > LONGEST_REASON)
 
 
-def _end(sentence: str | None, code: int) -> None:
-    """Say a sentence and end; where nothing can be said any more, end all the same."""
+def _end(sentence: str | None, code: int, problems: Sequence[str] = ()) -> None:
+    """Say a sentence, below it what it consists of, and end; where nothing can be said, end all the same."""
     with suppress(OSError, ValueError):
         if sentence is not None:
             label = "" if code == INTERRUPTED else "Error: "
-            sentence_console(stderr=True).print(Text.assemble((label, "bold red"), printable(sentence)))
+            console = sentence_console(stderr=True)
+            console.print(Text.assemble((label, "bold red"), printable(sentence)))
+            for problem in problems:
+                console.print(f"  {problem}")
     _drop_outputs_that_fail()
     sys.exit(code)
 

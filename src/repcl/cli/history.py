@@ -7,6 +7,7 @@ import typer
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Json, Model, Wait
 from repcl.cli.tables import counted, print_table
+from repcl.errors import listed
 
 if TYPE_CHECKING:
     from repcl.classifier import Update
@@ -32,13 +33,18 @@ def history(
     if keep_last is not None:
         with folder.lock("purging", wait=wait):
             current = folder.current()
-            folder.purge([number for number in folder.numbers()[:-keep_last] if number != current])
+            gone = [number for number in folder.numbers()[:-keep_last] if number != current]
+            folder.purge(gone)
+        if gone and not as_json:
+            numbers = listed(map(str, gone), 20)
+            sentence_console().print(f"Deleted {counted(len(gone), 'revision')}: {numbers}.")
     revisions = folder.history()
     if as_json:
         found = {"current": current, "revisions": [_plain(one) for one in revisions]}
         print_json(found)
         return
-    rows = [_cells(revision, current) for revision in revisions]
+    before = [None, *(revision.number for revision in revisions)]
+    rows = [_cells(revision, current, last) for revision, last in zip(revisions, before, strict=False)]
     columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
     print_table(make_console(), f"{model}, revision {current} in use", columns, rows)
     for number in folder.unreadable():
@@ -107,10 +113,13 @@ def _plain(revision: "Revision") -> dict[str, Any]:
     }
 
 
-def _cells(revision: "Revision", current: int) -> list[str]:
+def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
+    """A row of the table; the parent is named where it is not the revision before, as after a rollback."""
     updates = revision.updates
     last = updates[-1] if updates else None
     number = f"{revision.number}{'*' * (revision.number == current)}"
+    if revision.parent not in (None, before):
+        number += f" from {revision.parent}"
     what = "; ".join(_described(update) for update in updates) or "saved"
     if revision.is_refused:
         what += " (refused)"

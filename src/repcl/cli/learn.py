@@ -14,6 +14,7 @@ from repcl.cli.labels import one_label_where_case_differs
 from repcl.cli.options import Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted
+from repcl.cli.texts import print_note
 from repcl.errors import InvalidSetting, listed, shortened
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ TRACES = (
 
 def learn(
     model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
-    data: Annotated[Path, typer.Argument(help="CSV, JSONL or Parquet with columns text and label.")],
+    data: Annotated[Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with text and label.")],
     method: Annotated[str | None, typer.Option(help="For a new model; default repcl.")] = None,
     encoder: Annotated[
         str | None, typer.Option(help="A name, a folder or a Hugging Face id; of a known model, the same.")
@@ -54,6 +55,9 @@ def learn(
         float | None,
         typer.Option(min=0, max=1, help="Drop of accuracy that old classes may have, a share; default 0.02."),
     ] = None,
+    drop_duplicates: Annotated[
+        bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")
+    ] = False,
     accept: Annotated[bool, typer.Option(help="Use the update even if the guard refuses it.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -65,7 +69,8 @@ def learn(
     from repcl.classifier import ModelFolder
     from repcl.data.files import read_examples
 
-    examples = read_examples(data, text_column=text_column, label_column=label_column)
+    examples = read_examples(data, text_column=text_column, label_column=label_column, note=print_note)
+    examples = _single_texts(examples, drop=drop_duplicates)
     wishes: dict[str, Any] = {
         "method": method,
         "encoder": encoder,
@@ -146,6 +151,22 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
 def _command(word: str, model: Path) -> str:
     """What to type to accept or to discard an update that was refused."""
     return shlex.join(["repcl", word, str(model)])
+
+
+def _single_texts(examples: "list[Example]", *, drop: bool) -> "list[Example]":
+    """The examples without those that nearly repeat one of their class, or all of them and a note."""
+    from repcl.data.duplicates import without_duplicates
+
+    single = without_duplicates(examples)
+    count = len(examples) - len(single)
+    if count and drop:
+        print_note(f"{counted(count, 'text')} left out: nearly the same as another of the class.")
+    elif count:
+        print_note(
+            f"{counted(count, 'text')} nearly the same as another of the class, and may be held out to "
+            "measure what the other one taught; --drop-duplicates learns one of each."
+        )
+    return single if drop else examples
 
 
 def _report_json(model: Path, revision: "Revision", update: "Update", is_used: bool) -> None:

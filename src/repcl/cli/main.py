@@ -11,13 +11,14 @@ from repcl.cli.bench import bench
 from repcl.cli.classes import classes_app
 from repcl.cli.data import data_app
 from repcl.cli.discover import discover_command
+from repcl.cli.evaluate import evaluate
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
 from repcl.cli.history import accept, discard, history, rollback
 from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
 from repcl.cli.lists import list_things
-from repcl.cli.predict import evaluate, predict
+from repcl.cli.predict import predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
 from repcl.cli.tune import tune

@@ -40,4 +40,8 @@ Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait while another 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 TextColumn = Annotated[str, typer.Option(help="Column with the texts.")]
 LabelColumn = Annotated[str, typer.Option(help="Column with the labels.")]
+Revision = Annotated[int | None, typer.Option(help="Another revision than the one in use.")]
+Threshold = Annotated[
+    str, typer.Option(help="The least confidence of a known text: auto, or a number from 0 to 1.")
+]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; the best one present if not given.")]

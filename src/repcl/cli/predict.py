@@ -1,70 +1,82 @@
-"""`repcl predict` and `repcl evaluate`: ask a model, and compare its answers with a data file."""
+"""`repcl predict`: ask a model about texts; every text gets its answer in its place."""
 
-import math
-import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from repcl.cli.answered import require_room, require_table, write_table
 from repcl.cli.console import make_console, print_json, sentence_console
-from repcl.cli.options import Device, Json, LabelColumn, Model, TextColumn
+from repcl.cli.options import Device, Model, Revision, TextColumn, Threshold
+from repcl.cli.outputs import Force
 from repcl.cli.stages import notes_to
-from repcl.cli.tables import print_table
-from repcl.errors import InvalidData, listed, printable
+from repcl.cli.tables import counted, print_table
+from repcl.cli.texts import Asked, Format, asked_texts
+from repcl.cli.texts import text_examples as text_examples
+from repcl.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from repcl.data import Example
+    from repcl.classifier import ContinualClassifier
+    from repcl.classifier.calibration import UnknownRule
+    from repcl.data.files import Read
 
 CHUNK = 1000
 UNKNOWN = "unknown"
 
-Revision = Annotated[int | None, typer.Option(help="Another revision than the one in use.")]
-File = Annotated[
-    Path | None,
-    typer.Option(help="A data file, or a .txt file with one text per line; - for the standard input."),
-]
+Answer = dict[str, Any]
+"""Label, confidence, whether the text is unknown, and the best classes, as JSON has them."""
 
 
 def predict(
     model: Model,
     text: Annotated[list[str] | None, typer.Argument(help="Texts; without any, lines of the input.")] = None,
-    file: File = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A data file, or a .txt file with one text per line; - for the standard input."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="A .csv, .tsv or .jsonl file for all rows and columns with the answers beside."),
+    ] = None,
+    force: Force = False,
     top: Annotated[int, typer.Option(min=1, help="How many classes to name.")] = 1,
     unknown: Annotated[
         bool, typer.Option("--unknown", help="Say so when no class is likely enough.")
     ] = False,
-    threshold: Annotated[
-        str, typer.Option(help="The least confidence with --unknown: auto, or a number from 0 to 1.")
-    ] = "auto",
+    threshold: Threshold = "auto",
     text_column: TextColumn = "text",
+    form: Format = None,
     revision: Revision = None,
     device: Device = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
 ) -> None:
-    """Name the most likely class of each text."""
-    from repcl.classifier import ContinualClassifier
+    """Name the most likely class of each text: label, confidence and text, separated by tabs."""
+    from repcl.classifier.store.folder import ModelFolder
+
+    if output is not None:
+        require_table(output, "--output", force=force, sources=(file,))
+    ModelFolder(model).current()
+    asked = asked_texts(text, file, text_column=text_column, form=form, keeps_columns=output is not None)
+    if output is not None:
+        asked = asked._replace(rows=iter(_with_room(list(asked.rows), top)))
+    from repcl.classifier import ContinualClassifier  # takes seconds; a bad file is said at once
 
     classifier = ContinualClassifier.load(model, revision=revision, device=device)
-    state = classifier.fitted_state()
-    rule = state.unknown_rule(threshold, UNKNOWN) if unknown else None
-    texts = iter(text_examples(text, file, text_column))
+    rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
+    answered = _answered(classifier, asked, top, rule)
+    if output is not None:
+        _write(output, answered, top, force=force, as_json=as_json)
+        return
     show = _show_json if as_json else _show
-    while chunk := list(islice(texts, CHUNK)):
-        with notes_to(sentence_console(stderr=True)):
-            probabilities = classifier.predict_proba(chunk)
-            is_unknown = rule.applies(state.evidence(chunk)).tolist() if rule else [False] * len(chunk)
-        show(chunk, answers(classifier.classes_, probabilities, top, is_unknown))
+    for rows, found in answered:
+        show(rows, found, top)
 
 
-def answers(classes: Any, probabilities: Any, top: int, is_unknown: "Sequence[bool]") -> list[dict[str, Any]]:
+def answers(classes: Any, probabilities: Any, top: int, is_unknown: "Sequence[bool]") -> list[Answer]:
     """For each text its label, confidence and the best classes, as JSON has them."""
     found = []
     for row, has_no_class in zip(probabilities, is_unknown, strict=True):
@@ -77,141 +89,103 @@ def answers(classes: Any, probabilities: Any, top: int, is_unknown: "Sequence[bo
     return found
 
 
-def evaluate(
-    model: Model,
-    data: Annotated[Path, typer.Argument(help="CSV, JSONL or Parquet with columns text and label.")],
-    text_column: TextColumn = "text",
-    label_column: LabelColumn = "label",
-    revision: Revision = None,
-    device: Device = None,
-    as_json: Json = False,
-) -> None:
-    """Compare a model's answers with the labels in DATA."""
-    from repcl.classifier import ContinualClassifier
-    from repcl.data.files import read_examples
-
-    examples = read_examples(data, text_column=text_column, label_column=label_column)
-    classifier = ContinualClassifier.load(model, revision=revision, device=device)
-    meant = {label: str(classifier.label_of(label)) for label in {example.label for example in examples}}
-    examples = [replace(example, label=meant[example.label]) for example in examples]
-    known = {str(label) for label in classifier.classes_}
-    tested = [example for example in examples if example.label in known]
-    strangers = Counter(example.label for example in examples if example.label not in known)
-    if not tested:
-        raise InvalidData(
-            f"No text of {data} is of a class that {model} knows (found {listed(sorted(strangers), 5)}): "
-            "learn them first, or check the labels."
-        )
-    with notes_to(sentence_console(stderr=True)):
-        found = [str(label) for label in classifier.predict(tested)]
-    result = _scores(tested, found, strangers)
-    _show_scores_json(result) if as_json else _show_scores(result)
+def _answered(
+    classifier: "ContinualClassifier", asked: Asked, top: int, rule: "UnknownRule | None"
+) -> "Iterator[tuple[list[Read], list[Answer]]]":
+    """Rows with their answers, a thousand at a time; an empty text is unknown, a blank line is no text."""
+    no_class = None if asked.are_lines else UNKNOWN
+    nothing: Answer = {"label": no_class, "confidence": 0.0, "is_unknown": True, "top": []}
+    while rows := list(islice(asked.rows, CHUNK)):
+        texts = [row.example for row in rows if row.example.text.strip()]
+        with notes_to(sentence_console(stderr=True)):
+            probabilities = classifier.predict_proba(texts)
+            evidence = classifier.fitted_state().evidence(texts)
+            is_unknown = rule.applies(evidence).tolist() if rule else [False] * len(texts)
+        found = iter(answers(classifier.classes_, probabilities, top, is_unknown))
+        yield rows, [next(found) if row.example.text.strip() else nothing for row in rows]
 
 
-def text_examples(texts: Sequence[str] | None, file: Path | None, column: str) -> "Iterator[Example]":
-    """Texts as typed, from a file, or from the standard input."""
-    from repcl.data import Example
-    from repcl.data.files import iterate_examples
-    from repcl.data.rows import require_file
-
-    if texts and file is not None:
-        raise InvalidData("Expected texts or --file, found both: leave one out.")
-    if texts:
-        yield from (Example(text, "") for text in texts)
-    elif file is None or str(file) == "-":
-        if sys.stdin.isatty():
-            print("Texts, one per line; end with Ctrl-D.", file=sys.stderr)
-        with suppress(AttributeError, ValueError):  # a stream that was put in its place, or read before
-            sys.stdin.reconfigure(encoding="utf-8", errors="strict")  # type: ignore[union-attr]
-        yield from _lines(sys.stdin, Path("the standard input"))
-    elif file.suffix == ".txt":
-        require_file(file)
-        with file.open(encoding="utf-8-sig") as lines:
-            yield from _lines(lines, file)
-    else:
-        yield from iterate_examples(file, text_column=column, label_column=None)
+# ---- on the terminal or down a pipe -------------------------------------------------------------
 
 
-def _lines(file: TextIO, where: Path) -> "Iterator[Example]":
-    from repcl.data import Example
-    from repcl.data.rows import Lines
-
-    lines = Lines(where, file)
-    try:
-        for line in lines:
-            lines.end_row()
-            if line.strip():
-                yield Example(line.rstrip("\r\n"), "")
-    except UnicodeDecodeError as error:
-        raise InvalidData(f"Expected UTF-8 in {where}, found other bytes: save it as UTF-8.") from error
+def _show_json(rows: "Sequence[Read]", found: Sequence[Answer], _: int) -> None:
+    for row, answer in zip(rows, found, strict=True):
+        print_json({"text": row.example.text} | answer)
 
 
-def _show_json(texts: "Sequence[Example]", found: Sequence[dict[str, Any]]) -> None:
-    for example, answer in zip(texts, found, strict=True):
-        print_json({"text": example.text} | answer)
-
-
-def _show(texts: "Sequence[Example]", found: Sequence[dict[str, Any]]) -> None:
+def _show(rows: "Sequence[Read]", found: Sequence[Answer], top: int) -> None:
     """A table on a terminal; elsewhere lines of label, confidence and text, separated by tabs."""
-    rows = [[example.text, " | ".join(_ranks(answer))] for example, answer in zip(texts, found, strict=True)]
     console = make_console()
     if console.is_terminal:
-        print_table(console, "Most likely classes", ["text", "class"], rows)
+        named = [" | ".join(_named(answer)) for answer in found]
+        cells = [[row.example.text, names] for row, names in zip(rows, named, strict=True)]
+        print_table(console, "Most likely classes", ["text", "class"], cells)
         return
-    for example, answer in zip(texts, found, strict=True):
-        ranks, line = " | ".join(_ranks(answer)), " ".join(example.text.split())
-        print(f"{printable(ranks)}\t{printable(line)}", flush=True)
+    for row, answer in zip(rows, found, strict=True):
+        line = " ".join(row.example.text.split())
+        print("\t".join(map(printable, [*_columns(answer, top), line])), flush=True)
 
 
-def _ranks(answer: dict[str, Any]) -> list[str]:
-    named = [f"{rank['label']} {rank['probability']:.2f}" for rank in answer["top"]]
-    return [UNKNOWN, *(f"({name})" for name in named)] if answer["is_unknown"] else named
+def _columns(answer: Answer, top: int) -> list[str]:
+    """Label and confidence, as often as classes were asked for; for unknown texts that word comes first."""
+    ranked = [[str(rank["label"]), f"{rank['probability']:.2f}"] for rank in answer["top"]]
+    if answer["is_unknown"] and answer["label"] is not None:
+        ranked = [[answer["label"], f"{answer['confidence']:.2f}"], *ranked]
+    ranked = [*ranked, *[["", ""]] * top][:top]
+    return [cell for pair in ranked for cell in pair]
 
 
-def _scores(tested: "Sequence[Example]", found: Sequence[str], strangers: Counter[str]) -> dict[str, Any]:
-    from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+def _named(answer: Answer) -> list[str]:
+    names = [f"{rank['label']} {rank['probability']:.2f}" for rank in answer["top"]]
+    if answer["is_unknown"]:
+        return [answer["label"] or "", *(f"({name})" for name in names)]
+    return names
 
-    labels = [example.label for example in tested]
-    names = sorted(set(labels))
-    precision, recall, _, texts = precision_recall_fscore_support(
-        labels, found, labels=names, zero_division=math.nan
+
+# ---- into a file --------------------------------------------------------------------------------
+
+
+def _with_room(rows: "list[Read]", top: int) -> "list[Read]":
+    added = [name for rank in range(1, top + 1) for name in _added(rank)]
+    require_room((row.cells for row in rows), added, "--output")
+    return rows
+
+
+def _added(rank: int) -> tuple[str, str]:
+    """The columns of the class of a rank and of its probability."""
+    return ("predicted", "confidence") if rank == 1 else (f"top_{rank}", f"top_{rank}_confidence")
+
+
+def _write(
+    output: Path,
+    answered: "Iterator[tuple[list[Read], list[Answer]]]",
+    top: int,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    written: list[dict[str, object]] = []
+    unknown = 0
+    for rows, found in answered:
+        for row, answer in zip(rows, found, strict=True):
+            unknown += answer["is_unknown"]
+            written.append({**row.cells, **_cells(answer, top)})
+    write_table(output, written, "--output", force=force)
+    if as_json:
+        print_json({"output": str(output), "rows": len(written), "unknown": unknown})
+        return
+    say = sentence_console().print
+    say(f"Wrote {counted(len(written), 'row')} to {output}, with the columns predicted and confidence.")
+    if unknown:
+        say(f"{unknown} of them {'is' if unknown == 1 else 'are'} unknown.")
+
+
+def _cells(answer: Answer, top: int) -> dict[str, object]:
+    found: dict[str, object] = dict(
+        zip(_added(1), (answer["label"], round(answer["confidence"], 4)), strict=True)
     )
-    classes = [
-        {
-            "class": name,
-            "texts": int(texts[index]),
-            "recall": float(recall[index]),
-            "precision": None if math.isnan(precision[index]) else float(precision[index]),
-        }
-        for index, name in enumerate(names)
-    ]
-    return {
-        "accuracy": float(accuracy_score(labels, found)),
-        "texts": len(tested),
-        "classes": classes,
-        "unknown_labels": dict(sorted(strangers.items())),
-    }
-
-
-def _show_scores_json(result: dict[str, Any]) -> None:
-    print_json(result)
-
-
-def _show_scores(result: dict[str, Any]) -> None:
-    console = make_console()
-    rows = [
-        [row["class"], str(row["texts"]), f"{row['recall']:.1%}", _percent(row["precision"])]
-        for row in result["classes"]
-    ]
-    print_table(console, "Classes", ["class", "texts", "recall", "precision"], rows)
-    console.print(f"Accuracy {result['accuracy']:.1%} on {result['texts']} texts.", highlight=False)
-    if result["unknown_labels"]:
-        count, names = sum(result["unknown_labels"].values()), listed(result["unknown_labels"])
-        console.print(
-            f"Left out: {count} texts of classes the model does not know ({names}).",
-            highlight=False,
-        )
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
+    for rank in range(2, top + 1):
+        best = answer["top"][rank - 1] if rank <= len(answer["top"]) else {"label": None, "probability": None}
+        share = best["probability"]
+        found |= zip(_added(rank), (best["label"], share and round(share, 4)), strict=True)
+    return found

@@ -19,6 +19,9 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"
 
 
+WIDEST_NAME = 30
+"""Names longer than that are broken where a terminal is too narrow for them."""
+
 Cell = str | tuple[str, ...]
 """A line, or several of them below each other."""
 
@@ -33,9 +36,15 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Iter
     table = Table(title=Text(printable(title), style="bold"), title_justify="left")
     for index, column in enumerate(columns):
         are_numbers = index > 0 and all(_is_number(line[index]) for line in lines)
-        is_narrow = are_numbers or index == 0
+        widest = max((len(line[index]) for line in lines), default=0)
+        is_narrow = are_numbers or (index == 0 and widest <= WIDEST_NAME)
         table.add_column(
-            Text(printable(column)), justify="right" if are_numbers else "left", no_wrap=is_narrow
+            Text(printable(column)),
+            justify="right" if are_numbers else "left",
+            no_wrap=is_narrow,
+            # a number that is cut is another number
+            min_width=max(widest, *map(len, column.split())) if are_numbers and column else None,
+            overflow="fold",
         )
     for line in lines:
         table.add_row(*map(_shown, line))

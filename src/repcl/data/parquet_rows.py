@@ -2,61 +2,34 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 from pyarrow import parquet, types
 
+from repcl.data.allowance import Allowance
 from repcl.data.parquet_pages import Page, pages
-from repcl.data.rows import LONGEST_CELL, Row, check_columns
+from repcl.data.rows import LONGEST_CELL, Row, Wanted, check_columns
 from repcl.errors import InvalidData, shortened
 
 MOST_ROWS_IN_A_BATCH = 1024
 LARGEST_BATCH = 64 << 20
 LARGEST_PAGE = 256 << 20
-# Texts that differ take bytes: what unpacks to more than these sizes has to be in proportion to the file.
-UNPACKED_IN_ANY_CASE = 256 << 20
-MOST_TIMES_UNPACKED = 200
-ROWS_IN_ANY_CASE = 1_000_000
 VALUES_OF_A_SPAN = 2
 
 
-@dataclass(frozen=True)
-class Allowance:
-    """How much a file of some size may hold."""
-
-    path: Path
-    size: int
-
-    @property
-    def rows(self) -> int:
-        """At most one a byte, or a million."""
-        return max(ROWS_IN_ANY_CASE, self.size)
-
-    @property
-    def unpacked(self) -> int:
-        """Bytes of all texts and pages."""
-        return max(UNPACKED_IN_ANY_CASE, MOST_TIMES_UNPACKED * self.size)
-
-    def refusal(self, what: str) -> InvalidData:
-        """The sentence about a file that exceeds it."""
-        return InvalidData(
-            f"{self.path} has {self.size:,} bytes but unpacks to {what}, as no texts of a data set do: "
-            "write the file again, or convert it to CSV where you trust it."
-        )
-
-
-def parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
+def parquet_rows(path: Path, wanted: Wanted) -> Iterator[Row]:
     """The rows of a Parquet file; columns that are not wanted are there without their values."""
     allowance = Allowance(path, path.stat().st_size)
     try:
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
             names = file.schema_arrow.names
             check_columns(path, names)
-            chosen = [name for name in dict.fromkeys(wanted) if name in names]
+            chosen = [name for name in dict.fromkeys(wanted.columns) if name in names]
             _check_types(path, file.schema_arrow, chosen)
+            if wanted.every_column:
+                chosen += [name for name in names if name not in chosen]
             batch = _rows_in_a_batch(file, chosen, allowance)
             yield from _rows(file, chosen, batch, allowance)
     except MemoryError as error:
@@ -71,11 +44,33 @@ def _check_types(path: Path, schema: Any, chosen: Sequence[str]) -> None:
     for name in chosen:
         kind = schema.field(name).type
         inner = kind.value_type if _is_list(kind) or types.is_dictionary(kind) else kind
-        if not (_is_text(inner) or types.is_integer(inner) or types.is_floating(inner) or _is_flag(inner)):
+        if not _is_plain(inner):
             raise InvalidData(
                 f"{path}, column {name!r}: expected text or numbers, found values of the type "
                 f"{shortened(str(kind))}; convert the column to text."
             )
+
+
+def _as_written(path: Path, batch: Any) -> Any:
+    """A batch whose times and decimals, which may be out of Python's range, have become texts."""
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        kind = column.type
+        inner = kind.value_type if _is_list(kind) or types.is_dictionary(kind) else kind
+        if _is_plain(inner):
+            columns.append(column)
+        elif types.is_temporal(kind) or types.is_decimal(kind):
+            columns.append(column.cast(pyarrow.string()))
+        else:
+            raise InvalidData(
+                f"{path}, column {name!r}: values of the type {shortened(str(kind))} cannot be kept; convert "
+                "the column to text, or leave it out of the file."
+            )
+    return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _is_plain(kind: Any) -> bool:
+    return _is_text(kind) or bool(types.is_integer(kind) or types.is_floating(kind)) or _is_flag(kind)
 
 
 def _is_list(kind: Any) -> bool:
@@ -127,7 +122,7 @@ def _rows(file: Any, chosen: Sequence[str], batch_size: int, allowance: Allowanc
         return
     number = held = 0
     for batch in file.iter_batches(batch_size=batch_size, columns=chosen, use_threads=False):
-        for cells in batch.to_pylist():
+        for cells in _as_written(allowance.path, batch).to_pylist():
             number += 1
             held += sum(sys.getsizeof(cell) for cell in cells.values() if isinstance(cell, str))
             if held > allowance.unpacked:

@@ -1,18 +1,34 @@
-"""Streams the rows of a CSV, JSONL or Parquet file, one at a time, each with its location in the file."""
+"""Streams the rows of a CSV, JSONL, Parquet or Excel file, each with its location in the file."""
 
-import codecs
 import csv
+import io
 import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import BinaryIO, NamedTuple, TextIO
 
+from repcl.data.encodings import Note, find_encoding
 from repcl.errors import InvalidData, listed, shortened
 
-__all__ = ["LONGEST_CELL", "MOST_COLUMNS", "Row", "open_text", "read_rows", "require_file", "shortened"]
+__all__ = [
+    "LONGEST_CELL",
+    "LONGEST_ROW",
+    "MOST_COLUMNS",
+    "Row",
+    "Wanted",
+    "csv_rows",
+    "jsonl_rows",
+    "open_text",
+    "read_rows",
+    "require_file",
+    "shortened",
+    "text_lines",
+]
 
 # Python's own limit, 131,072 characters, is below a long report; a cell beyond this one is a lost quote.
 LONGEST_CELL = 10_000_000
@@ -22,14 +38,27 @@ LONGEST_ROW = 2 * LONGEST_CELL
 MOST_COLUMNS = 16_384
 # No label, span or count needs more; reading a number takes quadratic time.
 MOST_DIGITS = 400
+LONGEST_HEADER = 1 << 20
+# before the header
+BLANK_LINES = 100
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 class Row(NamedTuple):
-    """One row's cells by column, and where it stands (both counted from 1, the row without the header)."""
+    """One row's cells by column, and where it stands (both counted from 1, the row without the header).
+
+    Attributes:
+        number: of the row.
+        line: of the file where the row ends, if the file has lines.
+        cells: by column; none for a blank line.
+        problem: why there are no cells, beginning with where; None if all is well.
+    """
 
     number: int
     line: int | None
     cells: Mapping[str, object]
+    problem: str | None = None
 
     @property
     def location(self) -> str:
@@ -38,12 +67,29 @@ class Row(NamedTuple):
         return f"row {self.number}{line}"
 
 
-def read_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Wanted:
+    """What a reader is asked for.
+
+    Attributes:
+        columns: those of interest, the text's first; a row holds at least those of them that the file has.
+        note: hears of what is not the usual: another encoding or separator.
+        every_column: whether the values of all other columns are needed too.
+        blank_rows: whether blank lines between rows count as rows, without cells.
+    """
+
+    columns: Sequence[str]
+    note: Note
+    every_column: bool = False
+    blank_rows: bool = False
+
+
+def read_rows(path: Path, wanted: Wanted) -> Iterator[Row]:
     """Stream the rows of a data file; the file's ending says how to read it.
 
     Args:
-        path: a `.csv`, `.tsv`, `.jsonl` or `.parquet` file.
-        wanted: the columns of interest; a row holds at least those of them that the file has.
+        path: a `.csv`, `.tsv`, `.jsonl`, `.parquet` or `.xlsx` file.
+        wanted: what is asked for.
     """
     size = require_file(path)
     if path.suffix.lower() not in _READERS:
@@ -73,11 +119,6 @@ def require_file(path: Path) -> int:
     return found.st_size
 
 
-def open_text(path: Path) -> TextIO:
-    """A text file as all readers open it: UTF-8 with or without a mark, line breaks untouched."""
-    return path.open(encoding="utf-8-sig", newline="")
-
-
 def _without_read_errors(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
     try:
         yield from rows
@@ -93,8 +134,8 @@ def _unreadable(path: Path, error: Exception) -> InvalidData:
 class Lines:
     """The lines of a file, refused as soon as one row takes more of them than any text needs."""
 
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self.path = path
+    def __init__(self, name: str, file: TextIO) -> None:
+        self.name = name
         self.file = file
         self.number = 0
         self._length = 0
@@ -105,7 +146,7 @@ class Lines:
             self._length += len(line)
             if self._length > LONGEST_ROW:
                 raise InvalidData(
-                    f"{self.path}, line {self.number}: a row has over {LONGEST_ROW:,} characters, with "
+                    f"{self.name}, line {self.number}: a row has over {LONGEST_ROW:,} characters, with "
                     f"{shortened(line)} in it: look for a quote that is never closed, or missing line breaks."
                 )
             yield line
@@ -115,29 +156,83 @@ class Lines:
         self._length = 0
 
 
-def _csv_rows(path: Path, _: Sequence[str], *, delimiter: str = ",") -> Iterator[Row]:
+def csv_rows(data: BinaryIO, name: str, wanted: Wanted, *, usual: str = ",") -> Iterator[Row]:
+    """Rows of CSV; the header tells which separator it has.
+
+    Args:
+        data: in bytes, to be read more than once; closed at the end.
+        name: of the file, for messages.
+        wanted: what is asked for.
+        usual: the separator that is not worth a note.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
-    with open_text(path) as file:
-        lines = Lines(path, file)
+    with open_text(data, name, wanted.note) as file, _decoding(name):
+        separator = _separator(file, wanted.columns, usual)
+        if separator != usual:
+            wanted.note(f"{name} is separated by {SEPARATORS[separator]}, and is read so.")
+        file.seek(0)
+        lines = Lines(name, file)
         # strict, or a quote that is never closed would silently swallow all following rows
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        reader = csv.reader(lines, delimiter=separator, strict=True)
         number = 0
         try:
             columns = next((cells for cells in reader if cells), [])
-            check_columns(path, columns)
-            for number, cells in enumerate(filter(None, reader), start=1):
+            check_columns(name, columns)
+            for cells in reader:
                 lines.end_row()
-                yield Row(number, reader.line_num, _named(path, columns, cells, number))
-        except UnicodeDecodeError as error:
-            raise _not_utf8(path) from error
+                # of one column, a blank line is a row whose only cell is empty
+                if cells or (wanted.blank_rows and len(columns) == 1):
+                    number += 1
+                    yield _csv_row(number, reader.line_num, columns, cells)
         except csv.Error as error:
-            raise InvalidData(
-                f"{path}, row {number + 1} (line {reader.line_num}) is not well-formed CSV ({error}): "
-                "put texts with quotes or line breaks in quotes, and double the quotes inside."
-            ) from error
+            yield Row(
+                number + 1,
+                reader.line_num,
+                {},
+                f"row {number + 1} (line {reader.line_num}) is not well-formed CSV ({error}): "
+                "put texts with quotes or line breaks in quotes, and double the quotes inside.",
+            )
 
 
-def check_columns(path: Path, columns: Sequence[str]) -> None:
+def csv_columns(header: str, separator: str) -> list[str]:
+    """The columns that a header names, if that is its separator; none if it cannot be read."""
+    try:
+        return next(csv.reader([header], delimiter=separator, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def open_text(data: BinaryIO, name: str, note: Note) -> TextIO:
+    """A file's text from its start, in the encoding that it has, line breaks untouched."""
+    encoding = find_encoding(data, name, note)
+    data.seek(0)
+    return io.TextIOWrapper(data, encoding=encoding, newline="")
+
+
+@contextmanager
+def _decoding(name: str) -> Iterator[None]:
+    """UTF-16 is known by its mark only, and may turn out to be none."""
+    try:
+        yield
+    except UnicodeError as error:
+        raise InvalidData(f"{name} begins like UTF-16 but is not: save the file as UTF-8.") from error
+
+
+def _separator(file: TextIO, wanted: Sequence[str], usual: str) -> str:
+    """The separator under which the header has the columns wanted; else the one that finds most columns."""
+    beginning = (file.readline(LONGEST_HEADER).strip("\r\n") for _ in range(BLANK_LINES))
+    header = next(filter(None, beginning), "")
+    found = {separator: csv_columns(header, separator) for separator in SEPARATORS}
+    present = {separator: len(set(wanted[:2]) & set(names)) for separator, names in found.items()}
+
+    def rank(separator: str) -> tuple[int, bool, int, bool]:
+        is_usual = separator == usual
+        return present[separator], is_usual and present[separator] > 0, len(found[separator]), is_usual
+
+    return max(SEPARATORS, key=rank)
+
+
+def check_columns(path: Path | str, columns: Sequence[str]) -> None:
     """Refuse columns of one name, for nobody can say which is meant, and more of them than make sense.
 
     Columns without a name may be many: spreadsheets write them at the end.
@@ -166,47 +261,68 @@ def _repeated(names: Sequence[str]) -> list[str]:
     return list(repeated)
 
 
-def _named(path: Path, columns: list[str], cells: list[str], number: int) -> dict[str, object]:
+def _csv_row(number: int, line: int, columns: list[str], cells: list[str]) -> Row:
     if len(cells) > len(columns):
-        raise InvalidData(
-            f"{path}, row {number} has {len(cells)} cells where the header names {len(columns)} columns "
+        problem = (
+            f"row {number} has {len(cells)} cells where the header names {len(columns)} columns "
             f"(the last is {shortened(cells[-1])}): put texts that hold the separator in quotes."
         )
-    return dict(zip_longest(columns, cells, fillvalue=""))
+        return Row(number, line, {}, problem)
+    return Row(number, line, dict(zip_longest(columns, cells, fillvalue="")))
 
 
-def _tsv_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
-    return _csv_rows(path, wanted, delimiter="\t")
+def jsonl_rows(data: BinaryIO, name: str, wanted: Wanted) -> Iterator[Row]:
+    """Rows of JSONL: one object in each line.
 
-
-def _jsonl_rows(path: Path, _: Sequence[str]) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig") as file:
-        lines = Lines(path, file)
+    Args:
+        data: in bytes, to be read more than once; closed at the end.
+        name: of the file, for messages.
+        wanted: what is asked for.
+    """
+    with open_text(data, name, wanted.note) as file, _decoding(name):
+        lines = Lines(name, file)
         number = 0
-        try:
-            for line in lines:
-                lines.end_row()
-                if line.strip():
-                    number += 1
-                    yield Row(number, lines.number, _json_object(path, line, lines.number))
-        except UnicodeDecodeError as error:
-            raise _not_utf8(path) from error
+        for line in lines:
+            lines.end_row()
+            if line.strip():
+                number += 1
+                yield _json_row(number, lines.number, line)
+            elif wanted.blank_rows:
+                number += 1
+                yield Row(number, lines.number, {})
 
 
-def _json_object(path: Path, line: str, line_number: int) -> dict[str, object]:
+def text_lines(data: BinaryIO, name: str, note: Note) -> Iterator[str]:
+    """The lines of a text file without their ends, blank ones too.
+
+    Args:
+        data: in bytes, to be read more than once; closed at the end.
+        name: of the file, for messages.
+        note: hears of another encoding than UTF-8.
+    """
+    with open_text(data, name, note) as file, _decoding(name):
+        lines = Lines(name, file)
+        for line in lines:
+            lines.end_row()
+            yield line.rstrip("\r\n")
+
+
+def _json_row(number: int, line_number: int, line: str) -> Row:
     try:
         value = _DECODER.decode(line.strip())
     except (ValueError, RecursionError) as error:
-        raise InvalidData(
-            f"{path}, line {line_number} is not valid JSON ({error}; found {shortened(line.strip())}): "
+        problem = (
+            f"line {line_number} is not valid JSON ({error}; found {shortened(line.strip())}): "
             "write one JSON object per line."
-        ) from error
+        )
+        return Row(number, line_number, {}, problem)
     if not isinstance(value, dict):
-        raise InvalidData(
-            f"{path}, line {line_number} holds {shortened(value)} where a JSON object was expected: "
+        problem = (
+            f"line {line_number} holds {shortened(value)} where a JSON object was expected: "
             'write lines such as {"text": "...", "label": "..."}.'
         )
-    return value
+        return Row(number, line_number, {}, problem)
+    return Row(number, line_number, value)
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -226,7 +342,22 @@ def _whole_number(digits: str) -> int:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_whole_number)
 
 
-def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
+def _csv_file(path: Path, wanted: Wanted) -> Iterator[Row]:
+    with path.open("rb") as data:
+        yield from csv_rows(data, str(path), wanted)
+
+
+def _tsv_file(path: Path, wanted: Wanted) -> Iterator[Row]:
+    with path.open("rb") as data:
+        yield from csv_rows(data, str(path), wanted, usual="\t")
+
+
+def _jsonl_file(path: Path, wanted: Wanted) -> Iterator[Row]:
+    with path.open("rb") as data:
+        yield from jsonl_rows(data, str(path), wanted)
+
+
+def _parquet_file(path: Path, wanted: Wanted) -> Iterator[Row]:
     try:
         from repcl.data.parquet_rows import parquet_rows  # with pyarrow, an extra
     except ImportError as error:
@@ -234,32 +365,24 @@ def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Row]:
     return parquet_rows(path, wanted)
 
 
-def _not_utf8(path: Path) -> InvalidData:
-    """Say which line is wrong; decoding runs ahead of the rows, so only a second look can tell."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    number = 1
-    with path.open("rb") as file:
-        while piece := file.readline(1 << 16):
-            try:
-                decoder.decode(piece)
-            except UnicodeDecodeError as error:
-                found = f"byte 0x{error.object[error.start]:02x} in {shortened(_beginning(error.object))}"
-                return InvalidData(f"{path}, line {number} is not UTF-8 ({found}): save the file as UTF-8.")
-            number += piece.endswith(b"\n")
-    return InvalidData(f"{path} is not UTF-8: save the file as UTF-8.")
-
-
-def _beginning(data: bytes) -> str:
-    return data.decode("latin-1").strip()
+def _xlsx_file(path: Path, wanted: Wanted) -> Iterator[Row]:
+    try:
+        from repcl.data.xlsx_rows import xlsx_rows  # with openpyxl, an extra
+    except ImportError as error:
+        raise InvalidData(
+            f"Reading {path} needs openpyxl: pip install 'repcl[xlsx]', or save the sheet as CSV."
+        ) from error
+    return xlsx_rows(path, wanted)
 
 
 def _endings() -> str:
     return ", ".join(_READERS)
 
 
-_READERS: dict[str, Callable[[Path, Sequence[str]], Iterator[Row]]] = {
-    ".csv": _csv_rows,
-    ".tsv": _tsv_rows,
-    ".jsonl": _jsonl_rows,
-    ".parquet": _parquet_rows,
+_READERS: dict[str, Callable[[Path, Wanted], Iterator[Row]]] = {
+    ".csv": _csv_file,
+    ".tsv": _tsv_file,
+    ".jsonl": _jsonl_file,
+    ".parquet": _parquet_file,
+    ".xlsx": _xlsx_file,
 }

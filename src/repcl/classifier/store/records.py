@@ -231,7 +231,12 @@ class Blob(Record):
 
 
 class ClassRecord(Record):
-    """A class; `origins` stay the same when it is renamed and add up when classes are merged."""
+    """A class; `origins` stay the same when it is renamed and add up when classes are merged.
+
+    Attributes:
+        name: of the class.
+        origins: where it comes from.
+    """
 
     name: ClassName
     origins: tuple[str, ...]
@@ -386,6 +391,14 @@ class Revision(Record):
     def is_refused(self) -> bool:
         """Whether the guard advised against one of its updates."""
         return any(update.is_refused for update in self.updates)
+
+    def __repr__(self) -> str:
+        """Which revision it is and what was done, without the list of its files."""
+        done = "+".join(update.action for update in self.updates) or "save"
+        parent = "" if self.parent is None else f", parent={self.parent}"
+        return f"Revision({self.number}{parent}, {self.when}, {done}, classes={len(self.contents.classes)})"
+
+    __str__ = __repr__
 
 
 class Current(Record):
