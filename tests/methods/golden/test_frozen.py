@@ -26,8 +26,8 @@ LABELS = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])
 
 
 def learned(name: str, **settings: Any) -> tuple[Method, Rows]:
-    """A method after two tasks, and the representations of all texts as it rounds them."""
-    method = built(name, **settings)
+    """A method that reads the last layer, after two tasks, and all representations as it rounds them."""
+    method = built(name, layers=(1.0,), **settings)
     before = copied(method.encoder)
     watched = [watch(method, FIRST), watch(method, SECOND)]
     assert not any(one.steps or any(shown.is_training for shown in one.shown) for one in watched)
