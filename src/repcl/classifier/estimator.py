@@ -59,7 +59,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             at most one in five.
         preset: where the method's settings come from.
         settings: what to change about them.
-        tolerance: drop of accuracy on held-out texts of old classes that is not worth a warning, a share.
+        tolerance: share of the texts of old classes that an update may lose; 1 accepts every update.
         seed: decides every random draw.
         device: the best one present if not given.
 

@@ -33,9 +33,9 @@ def print_changes(console: Console, update: "Update") -> None:
     if update.regressed:
         _print_regressed(console, update)
     for lost in update.lost_texts[:TEXTS_SHOWN]:
+        names = f"{_name(lost.label, 16)}, now {_name(lost.answer, 16)}"
         console.print(
-            f"  lost: {shortened(lost.text, LONGEST_TEXT)} "
-            f"({_name(lost.label, 16)}, now {_name(lost.answer, 16)})",
+            f"  lost: {shortened(lost.text, LONGEST_TEXT)} ({names})",
             highlight=False,
             soft_wrap=True,
         )

@@ -53,7 +53,7 @@ def learn(
     seed: Annotated[int | None, typer.Option(help="Of a new model; any whole number.")] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Drop of accuracy that old classes may have, a share; default 0.02."),
+        typer.Option(min=0, max=1, help="Share of old texts that may be lost; 1 accepts all; default 0.02."),
     ] = None,
     drop_duplicates: Annotated[
         bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")
