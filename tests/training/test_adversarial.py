@@ -151,6 +151,18 @@ def test_one_step_is_plain_training() -> None:
     assert weight.grad.tolist() == [2.0, -4.0]
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_last_perturbation_leads_nowhere_and_needs_no_gradient(steps: int) -> None:
+    needed: list[bool] = []
+
+    def spied(perturbation: Tensor) -> Tensor:
+        needed.append(perturbation.requires_grad)
+        return linear(perturbation)
+
+    attack(spied, steps=steps)
+    assert needed == [True] * (steps - 1) + [False]
+
+
 # ---- with an encoder -------------------------------------------------------------------------------
 
 
