@@ -24,10 +24,6 @@ class OnNumbers(ContinualClassifier):
         X, y = validate_data(self, X, y, reset=not hasattr(self, "n_features_in_"))
         return super().partial_fit(_words(X), _labels(y), classes)
 
-    def predict(self, X):
-        self.fitted_state()
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
     def predict_proba(self, X):
         self.fitted_state()
         return super().predict_proba(_words(validate_data(self, X, reset=False)))

@@ -208,17 +208,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             unknown: if given, the answer for empty texts and for those of which no class is likely enough.
             threshold: the least confidence, from 0 to 1; "auto" lets 95 % of held-out texts pass.
         """
-        state, examples = self.fitted_state(), as_examples(X)
-        is_empty = are_empty(examples)
+        state = self.fitted_state()
         if unknown is None:
-            if is_empty.any():
-                warnings.warn(
-                    f"{is_empty.sum()} of {len(examples)} texts are empty and get a class all the same: give "
-                    "`unknown` an answer for them.",
-                    stacklevel=2,
-                )
-            return self.classes_[self.predict_proba(examples).argmax(axis=1)]
-        rule = state.unknown_rule(threshold, unknown)
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        rule, examples = state.unknown_rule(threshold, unknown), as_examples(X)
+        is_empty = are_empty(examples)
         full = [example for example, says_nothing in zip(examples, is_empty, strict=True) if not says_nothing]
         best, is_unknown = np.zeros(len(examples), dtype=int), is_empty.copy()
         best[~is_empty] = self.predict_proba(full).argmax(axis=1)
@@ -256,9 +250,19 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return nearest_texts(self.fitted_state(), as_examples(X), k)
 
     def predict_proba(self, X: Any) -> Any:
-        """Calibrated probabilities, (texts, classes); columns follow `classes_`, rows sum to 1."""
+        """Calibrated probabilities, (texts, classes); columns follow `classes_`, rows sum to 1.
+
+        Those of an empty text say nothing, which is worth a warning.
+        """
         state = self.fitted_state()
         examples = as_examples(X)
+        empty = int(are_empty(examples).sum())
+        if empty:
+            warnings.warn(
+                f"{empty} of {len(examples)} texts are empty and get a class all the same: leave them out, "
+                "or ask predict with an answer for `unknown` texts.",
+                stacklevel=2,
+            )
         common_kind(examples, state.kind)
         column = {str(label): index for index, label in enumerate(self.classes_)}
         probabilities = np.zeros((len(examples), len(column)))
