@@ -427,7 +427,15 @@ def test_discover_groups_unknown_texts_and_writes_a_file_that_can_be_learned(
 def test_discover_speaks_json_and_may_find_nothing(repcl, model, tmp_path):
     data, out = write(tmp_path / "texts.csv", "weather"), tmp_path / "groups.csv"
     told = json.loads(repcl("discover", model, data, "--threshold", 0, "--output", out, "--json").out)
-    assert told == {"asked": 10, "unknown": 0, "separation": None, "groups": [], "output": None}
+    assert told == {
+        "asked": 10,
+        "unknown": 0,
+        "repeated": 0,
+        "written": 0,
+        "separation": None,
+        "groups": [],
+        "output": None,
+    }
     assert not out.exists()
 
 

@@ -124,6 +124,10 @@ class Method(RowOwner, ABC):
             [self.classes[best] for best in self.scores(examples).argmax(dim=1).tolist()] if examples else []
         )
 
+    def class_sizes(self) -> list[int] | None:
+        """Texts learned of each class; None where that is not kept."""
+        return [len(self.memory.of(name)) for name in self.classes] if self.keeps_everything else None
+
     def statistics_bytes(self) -> int:
         """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}

@@ -120,6 +120,11 @@ class FrozenMethod(Method):
         """Whether any class is known."""
         return len(self.classes) > 0
 
+    def class_sizes(self) -> list[int]:
+        """Texts learned of each class."""
+        sizes: list[int] = self.ledger.class_sizes(len(self.classes)).tolist()
+        return sizes
+
     def statistics_bytes(self) -> int:
         """Bytes of everything that is saved beside the encoder."""
         saved = self.state_dict().items()
