@@ -2,10 +2,11 @@
 
     REPCL_DATA=/path/to/data python benchmarks/discover.py [--method instant] [--classes 38] [--json]
 
-The way unknown texts are grouped was chosen on training texts of four benchmarks. Test texts of all classes are shown to `discover`, as a user would: it has to find those it does not know, and group them. The
-adjusted Rand index (1: the true groups, 0: chance) is taken over the unknown texts that it found, with known
-classes that slipped in counted as the classes they are; also when all texts of unlearned classes, and only
-those, are grouped.
+How unknown texts are grouped was chosen on training texts of four benchmarks (benchmarks/group_number.py).
+Test texts of all classes are shown to `discover`, as a user would: it has to find those it does not know, and
+group them. The adjusted Rand index (1: the true groups, 0: chance) is taken over the unknown texts that it
+found, with known classes that slipped in counted as the classes they are; also when all texts of unlearned
+classes, and only those, are grouped.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""How many groups `discover` suggests for texts of classes it never learned, against how many classes there are.
+"""How many groups `discover` suggests for texts of unlearned classes, against how many classes there are.
 
     REPCL_DATA=/path/to/data python benchmarks/group_number.py [--benchmark banking77] [--draws 5] [--json]
 
-A draw learns 20 texts of half of the classes and groups texts of the other half: 20 of each, 5 of each, or uneven
-numbers (log-normal, half of the classes between 5 and 18). By default training texts, by which constants were
-chosen; with --test the benchmark's test texts. Said are the suggested number over the true one (geometric mean
-and range over draws), the share of draws within 25 %, the adjusted Rand index, and the largest group's share.
-REPCL_EMBEDDINGS names a folder for embeddings.
+A draw learns 20 texts of half of the classes and groups texts of the other half: 20 of each, 5 of each, or
+uneven numbers (log-normal, half of the classes between 5 and 18). By default training texts, by which
+constants were chosen; with --test the benchmark's test texts. Said are the suggested number over the true one
+(geometric mean and range over draws), the share of draws within 25 %, the adjusted Rand index, and the share
+of the largest group. REPCL_EMBEDDINGS names a folder for embeddings.
 """
 
 import argparse
@@ -39,9 +39,10 @@ def main() -> None:
     for case in CASES:
         found = [draw[case] for draw in draws]
         ratios = np.array([one["suggested"] / one["classes"] for one in found])
+        near = np.mean(abs(ratios - 1) <= 0.25)
         print(
             f"{case}: {np.exp(np.log(ratios).mean()):.2f} times the right number "
-            f"({ratios.min():.2f} to {ratios.max():.2f}), within 25 %: {np.mean(abs(ratios - 1) <= 0.25):.0%}, "
+            f"({ratios.min():.2f} to {ratios.max():.2f}), within 25 %: {near:.0%}, "
             f"index {np.mean([one['index'] for one in found]):.2f}, "
             f"largest group at most {max(one['largest'] for one in found):.0%}"
         )
@@ -50,7 +51,7 @@ def main() -> None:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="number of groups suggested for unlearned classes")
     parser.add_argument("--benchmark", default="banking77")
-    parser.add_argument("--method", default="ncm", help="it decides what is kept of learned classes")
+    parser.add_argument("--method", default="instant", help="decides what is kept of classes")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--test", action="store_true", help="group test texts")
     parser.add_argument("--data-dir", default=os.environ.get("REPCL_DATA"))

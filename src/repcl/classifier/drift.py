@@ -111,7 +111,7 @@ def drift(state: ClassifierState, texts: Any, reference: Any = None) -> Drift:
         for share, p in zip(known, holm([share.p_value for share in known]), strict=True)
     ]
     unknown = corrected.pop(0) if unknown is not None else None
-    ordered = tuple(sorted(corrected, key=lambda share: (share.p_value, -abs(share.effect), share.name)))
+    ordered = tuple(sorted(corrected, key=_surest_first))
     distance = sum(abs(share.now - share.before) for share in ordered) / 2 if ordered else None
     verdict = _verdict(int(now.texts), unknown, ordered)
     return Drift(int(now.texts), said, unknown, ordered, distance, verdict)
@@ -210,6 +210,11 @@ def _verdict(texts: int, unknown: Share | None, classes: Sequence[Share]) -> str
     if texts < FEWEST:
         return f"Nothing can be said: {texts} texts are too few to tell a change from chance."
     return f"Nothing has changed beyond chance in {texts} texts."
+
+
+def _surest_first(share: Share) -> tuple[float, float, str]:
+    # rounded, or the last bits would decide between two classes of which one lost what the other won
+    return round(share.p_value, 12), -round(abs(share.effect), 12), share.name
 
 
 def _p(value: float) -> str:
