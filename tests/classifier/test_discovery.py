@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from repcl.classifier.discovery import discover, group_vectors
+from repcl.classifier.discovery import discover
+from repcl.classifier.grouping import group_vectors
 from repcl.errors import InvalidSetting
 from tests.classifier.conftest import toy
 

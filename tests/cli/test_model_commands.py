@@ -286,6 +286,10 @@ def test_predict_can_ask_an_older_revision(repcl, model):
         (("classes", "remove", "nowhere", "boat"), "There is no model in nowhere"),
         (("discover", "nowhere", "a.csv"), "There is no model in nowhere"),
         (("rollback", "nowhere", 1), "There is no model in nowhere"),
+        (("suggest", "nowhere", "a.csv"), "There is no model in nowhere"),
+        (("suggest", "MODEL", "nowhere.csv"), "no file nowhere.csv"),
+        (("drift", "nowhere", "a.csv"), "There is no model in nowhere"),
+        (("drift", "MODEL", "nowhere.csv"), "no file nowhere.csv"),
         (("classes", "rename", "MODEL", "fruit", ""), "Expected a label (str that is not empty"),
         (("classes", "merge", "MODEL", "fruit", "vehicle", "--into", " "), "Expected a label"),
         (("predict", "MODEL", "a", "--device", "tpu9"), "Expected a device that torch finds on this machine"),
@@ -593,7 +597,15 @@ def test_discover_groups_unknown_texts_and_writes_a_file_that_can_be_learned(
 def test_discover_speaks_json_and_may_find_nothing(repcl, model, tmp_path):
     data, out = write(tmp_path / "texts.csv", "weather"), tmp_path / "groups.csv"
     told = json.loads(repcl("discover", model, data, "--threshold", 0, "--output", out, "--json").out)
-    assert told == {"asked": 10, "unknown": 0, "separation": None, "groups": [], "output": None}
+    assert told == {
+        "asked": 10,
+        "unknown": 0,
+        "repeated": 0,
+        "written": 0,
+        "separation": None,
+        "groups": [],
+        "output": None,
+    }
     assert not out.exists()
 
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from repcl.classifier import updates
+from repcl.classifier.drift import Drift, drift
 from repcl.classifier.guard import TOLERANCE, ForgettingWarning
 from repcl.classifier.inputs import (
     InvalidInput,
@@ -35,6 +36,7 @@ from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
 from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Revision, Update, as_text
 from repcl.classifier.store.snapshot import pack, unpack
+from repcl.classifier.suggestion import Suggestion, suggest
 from repcl.data import Example, InputKind
 from repcl.data.rows import shortened
 from repcl.errors import InvalidSetting, RepclError, UnknownName
@@ -268,6 +270,26 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities = np.zeros((len(examples), len(column)))
         probabilities[:, [column[name] for name in state.method.classes]] = state.probabilities(examples)
         return probabilities
+
+    # ---- what next ------------------------------------------------------------------------------
+
+    def suggest(self, X: Any, most: int = 20) -> list[Suggestion]:
+        """Which texts to label next, the most useful first, each with its index in `X` and a reason.
+
+        Args:
+            X: texts without labels.
+            most: how many to name.
+        """
+        return suggest(self.fitted_state(), X, most)
+
+    def drift(self, X: Any, reference: Any = None) -> Drift:
+        """Whether texts that come in have other shares of unknown texts and of classes than before.
+
+        Args:
+            X: texts that came in lately.
+            reference: earlier texts; if not given, the texts that were learned.
+        """
+        return drift(self.fitted_state(), X, reference)
 
     # ---- the life of a class --------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from repcl.classifier.calibration import Scores
 from repcl.classifier.inputs import Label, are_empty, as_label, common_kind
 from repcl.classifier.state import ClassifierState
+from repcl.classifier.vectors import embed
 from repcl.data import Example
 from repcl.errors import InvalidSetting
 
@@ -35,7 +36,7 @@ def nearest_texts(state: ClassifierState, examples: Sequence[Example], k: int) -
     is_empty = are_empty(examples)
     asked = [example for example, says_nothing in zip(examples, is_empty, strict=True) if not says_nothing]
     common_kind(asked, state.kind)
-    rows = iter(state.embed(asked) @ state.embed(kept).T)
+    rows = iter(embed(state, asked) @ embed(state, kept).T)
     return [[] if says_nothing else _nearest(state, kept, next(rows), k) for says_nothing in is_empty]
 
 

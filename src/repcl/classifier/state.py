@@ -125,15 +125,6 @@ class ClassifierState:
         """Exemplars and held-out texts, each once."""
         return list(dict.fromkeys([*self.method.memory, *self.held_out]))
 
-    def embed(self, examples: Sequence[Example]) -> Scores:
-        """Representations at unit length, (examples, size)."""
-        method = self.method
-        if not examples:
-            return np.zeros((0, method.encoder.representation_size))
-        vectors: Scores = method.for_all(examples, method.encoder.represent).double().numpy()
-        unit: Scores = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12)
-        return unit
-
     @property
     def leaves_out(self) -> bool:
         """Whether it says what it would answer to a text had it not learned it; then no text is held out."""

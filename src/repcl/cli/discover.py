@@ -1,7 +1,5 @@
 """`repcl discover`: group the texts that a model does not know, ready to be labeled and learned."""
 
-import csv
-import io
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.label_file import label_table
 from repcl.cli.options import Device, Json, Model, TextColumn
 from repcl.cli.outputs import Force, require_writable, write_named
 from repcl.cli.stages import notes_to
@@ -52,17 +51,15 @@ def discover_command(
 
 def _table(found: "Discovery") -> str:
     """Texts and groups as CSV, ready to be learned once groups have been renamed."""
-    text = io.StringIO(newline="")
-    rows = csv.writer(text)
-    rows.writerow(["text", "label"])
-    rows.writerows([one, group.name] for group in found.groups for one in group.texts)
-    return text.getvalue()
+    rows = [(example, group.name) for group in found.groups for example in group.examples]
+    return label_table([example for example, _ in rows], [name for _, name in rows])
 
 
 def _report_json(found: "Discovery", output: Path) -> None:
     groups = [{"name": group.name, "texts": list(group.texts)} for group in found.groups]
-    result = {"asked": found.asked, "unknown": found.unknown, "separation": found.separation}
-    print_json(result | {"groups": groups, "output": str(output) if groups else None})
+    counts = {"asked": found.asked, "unknown": found.unknown, "repeated": found.repeated}
+    rest = {"separation": found.separation, "groups": groups, "output": str(output) if groups else None}
+    print_json(counts | {"written": found.unknown - found.repeated} | rest)
 
 
 def _report(found: "Discovery", output: Path, model: Path, examples: int) -> None:
@@ -70,6 +67,12 @@ def _report(found: "Discovery", output: Path, model: Path, examples: int) -> Non
     console.print(f"{found.unknown} of {found.asked} texts are unknown to {model}.", highlight=False)
     if not found.groups:
         return
+    if found.repeated:
+        console.print(
+            f"{found.repeated} of them repeat another one and are left out: "
+            f"{counted(found.unknown - found.repeated, 'row')} to label.",
+            highlight=False,
+        )
     rows = [(group.name, str(len(group.texts)), group.texts[:examples]) for group in found.groups]
     print_table(console, f"{counted(len(rows), 'group')} suggested", ["group", "texts", "typical"], rows)
     if found.separation is not None:

@@ -11,6 +11,7 @@ from repcl.cli.bench import bench
 from repcl.cli.classes import classes_app
 from repcl.cli.data import data_app
 from repcl.cli.discover import discover_command
+from repcl.cli.drift import drift_command
 from repcl.cli.evaluate import evaluate
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
@@ -21,6 +22,7 @@ from repcl.cli.lists import list_things
 from repcl.cli.predict import predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
+from repcl.cli.suggest import suggest_command
 from repcl.cli.tune import tune
 from repcl.errors import InvalidSetting
 
@@ -49,6 +51,8 @@ app.command()(accept)
 app.command()(discard)
 app.command("forget")(forget_command)
 app.command("discover")(discover_command)
+app.command("suggest")(suggest_command)
+app.command("drift")(drift_command)
 app.command("list")(list_things)
 app.add_typer(data_app, name="data")
 
