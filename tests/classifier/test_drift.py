@@ -5,6 +5,7 @@ from math import asin, comb, sqrt
 import numpy as np
 import pytest
 
+from repcl.classifier.calibration import Evidence, UnknownRule
 from repcl.classifier.drift import Drift, Share, cohens_h, drift, unknown_p_value
 from repcl.classifier.inputs import InvalidInput
 from repcl.classifier.store.records import Calibration
@@ -19,8 +20,11 @@ class Fixed:
 
     def __init__(self, sizes, *, threshold=0.5, calibrated_by=100):
         self.calibration = Calibration(threshold=threshold, texts=calibrated_by)
-        self.method = type("Method", (), {"classes": list(sizes or "ab"), "class_sizes": lambda _: sizes and
-                                          list(sizes.values())})()  # fmt: skip
+        self.method = type("Method", (), {"classes": list(sizes or "ab")})()
+        self.sizes = sizes or {}
+
+    def texts_learned(self, name):
+        return self.sizes.get(name)
 
     def probabilities(self, examples):
         names = self.method.classes
@@ -29,8 +33,11 @@ class Fixed:
             row[names.index(example.text) if example.text in names else 0] = example.text in names
         return found
 
+    def evidence(self, examples):
+        return Evidence(self.method.classes, self.probabilities(examples))
+
     def unknown_rule(self):
-        return type("Rule", (), {"applies": lambda _, found: found.max(axis=1) < 0.5})()
+        return UnknownRule(0.5)
 
 
 def test_the_effect_is_cohens_h():
@@ -131,5 +138,6 @@ def test_methods_that_count_know_how_many_texts_of_each_class_they_learned(make,
     texts, labels = toy("fruit", texts=7)
     more, others = toy("vehicle", texts=4)
     classifier = make(method).fit([*texts, *more], [*labels, *others])
-    sizes = dict(zip(classifier.method_.classes, classifier.method_.class_sizes(), strict=True))
+    state = classifier.fitted_state()
+    sizes = {name: state.texts_learned(name) for name in classifier.method_.classes}
     assert sizes == {"fruit": 7, "vehicle": 4}

@@ -135,6 +135,18 @@ class Method(RowOwner, ABC):
             [self.classes[best] for best in self.scores(examples).argmax(dim=1).tolist()] if examples else []
         )
 
+    def statistics_bytes(self) -> int:
+        """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
+        buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
+        return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
+
+    def check_loaded(self) -> None:
+        """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
+
+    def class_size(self, name: str) -> int | None:  # noqa: ARG002 (for subclasses)
+        """How many examples a class was learned from, where that is counted."""
+        return None
+
     def take_back(self, examples: Sequence[Example]) -> None:
         """Drop examples, each with the label it was learned with, from all that is kept.
 
