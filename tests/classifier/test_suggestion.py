@@ -77,7 +77,7 @@ def test_repetitions_empty_texts_and_learned_texts_are_left_out(make):
     assert sorted(one.index for one in found) == [0, 4]
 
 
-def test_texts_that_are_marked_differently_are_different(make):
+def test_a_text_with_two_labels_is_suggested_once(make):
     classifier = make("ncm").fit(*toy("fruit", "vehicle"))
     state = classifier.fitted_state()
     assert len(suggest(state, [Example("rain", "a"), Example("rain", "b")])) == 1
