@@ -130,7 +130,7 @@ def test_every_kind_of_model_can_be_asked(make, method):
     found = classifier.drift(toy("fruit", "vehicle", texts=15, start=60)[0])
     assert isinstance(found, Drift)
     assert found.texts == 30
-    assert len(found.classes) == (0 if method == "fea" else 2)
+    assert len(found.classes) == 2
 
 
 @pytest.mark.parametrize("method", ["instant", "ncm", "refit", "joint"])

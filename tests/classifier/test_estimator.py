@@ -209,7 +209,7 @@ def test_the_nearest_kept_texts_are_those_with_the_largest_cosine(make):
     classifier = make().fit(*toy("fruit", "vehicle"))  # keeps exemplars
     kept = list(classifier.method_.memory)
     (found,) = classifier.nearest(["the apple is red"], 3)
-    vectors = embed(classifier, [Example("the apple is red", ""), *kept])
+    vectors = embed(classifier.fitted_state(), [Example("the apple is red", ""), *kept])
     cosines = [float(vectors[0] @ vector) for vector in vectors[1:]]
     assert [one.similarity for one in found] == pytest.approx(sorted(cosines, reverse=True)[:3])
     best = max(range(len(kept)), key=cosines.__getitem__)

@@ -85,7 +85,7 @@ def test_drift_ends_with_one_verdict_and_says_what_it_compared_with(repcl, model
     told = json.loads(repcl("drift", model, data, "--json").out)
     assert output.out.strip().splitlines()[-1] == told["verdict"]
     assert told["reference"] == (
-        "the 5% of known texts that the threshold calls unknown and the shares of classes among the 32 texts "
+        "the 5% of known texts that the threshold calls unknown and the shares of classes among the 40 texts "
         "that were learned"
     )
     assert f"Compared with {told['reference']}; p is corrected for 3 shares." in output.out
