@@ -15,8 +15,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from repcl import ContinualClassifier
 from repcl.classifier import InvalidInput
-from repcl.classifier.discovery import embed
 from repcl.classifier.state import ClassifierState
+from repcl.classifier.vectors import embed
 from repcl.data import Example
 from repcl.errors import InvalidSetting, RepclError, UnknownName
 from repcl.methods import METHODS
