@@ -81,3 +81,19 @@ def test_a_folder_is_settled_too(tmp_path: Path, monkeypatch) -> None:
     )
     settle(tmp_path)
     assert settled == [True]
+
+
+@pytest.mark.parametrize("sign", ["a", "ß", "👟"])
+def test_a_file_with_the_longest_name_there_is_can_be_written(tmp_path: Path, sign: str) -> None:
+    size = len(sign.encode())
+    name = sign * ((255 - 4) // size) + ".csv"
+    write_whole(tmp_path / name, "text")
+    assert names(tmp_path) == [name]
+    assert (tmp_path / name).read_text() == "text"
+
+
+def test_a_part_of_a_long_name_keeps_its_end_and_is_as_long_as_a_name_may_be(tmp_path: Path) -> None:
+    part = part_of(tmp_path / ("x" * 250 + ".json"))
+    assert len(part.name) == 255
+    assert part.name.startswith(PART)
+    assert part.name.endswith("x.json")

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 PART = ".part-"
 """How the names of files begin that are still being written."""
 LONGEST_SHOWN = 300
+LONGEST_NAME = 255  # in bytes, of a file
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 _BINARY: int = getattr(os, "O_BINARY", 0)
 
@@ -80,8 +81,11 @@ def reuse_space(spare: Path, path: Path, data: bytes) -> None:
 
 
 def part_of(path: Path) -> Path:
-    """A name beside a file that nobody else uses, for what is to become the file."""
-    return path.with_name(f"{PART}{uuid.uuid4().hex[:12]}-{path.name}")
+    """A name beside a file that nobody else uses, for what is to become the file; of a long one the end."""
+    mark, name = f"{PART}{uuid.uuid4().hex[:12]}-", path.name
+    while len(os.fsencode(mark + name)) > LONGEST_NAME:
+        name = name[1:]
+    return path.with_name(mark + name)
 
 
 def parse_json(data: bytes | str) -> Any:

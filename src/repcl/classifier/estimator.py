@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
@@ -29,11 +30,19 @@ from repcl.classifier.inputs import (
 from repcl.classifier.state import ClassifierState, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
-from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Revision, Update, as_text
+from repcl.classifier.store.records import (
+    Contents,
+    DamagedModel,
+    LabelType,
+    Parameters,
+    Revision,
+    Update,
+    as_text,
+    first_problem,
+)
 from repcl.classifier.store.snapshot import pack, unpack
 from repcl.data import Example, InputKind
-from repcl.data.rows import shortened
-from repcl.errors import RepclError
+from repcl.errors import InvalidSetting, RepclError, shortened
 from repcl.methods import Method
 from repcl.model.encoders import NamedByFolder, use_pretrained
 from repcl.training import Observer
@@ -104,6 +113,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self: Own, X: Any, y: Any) -> Own:
         """Forget everything and learn texts `X` with labels `y`."""
+        self._check_parameters()
         examples, labels = _read(X, y)
         checked = labeled(examples, labels)
         self._state = self._new_state(common_kind(examples), label_type(labels))
@@ -125,6 +135,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes: if given, labels outside it are refused, and all of it is in `classes_` at once.
             observer: hears about progress.
         """
+        self._check_parameters()
         examples, labels = _read(X, y)
         state = self.fitted_state() if self._state is not None else None
         kind = common_kind(examples, state.kind if state else None)
@@ -373,6 +384,13 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=int(self.seed),
             device=self.device,
         )
+
+    def _check_parameters(self) -> None:
+        """Refuse, before anything is learned, parameters that a model folder could not hold."""
+        try:
+            Parameters.model_validate(self._parameters())
+        except ValidationError as error:
+            raise InvalidSetting(f"This classifier cannot learn: {first_problem(error)}.") from error
 
     @contextmanager
     def _updating(self, *, refused_by: type[Exception] | tuple[()] = ()) -> Iterator[ClassifierState]:

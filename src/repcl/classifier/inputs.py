@@ -10,8 +10,7 @@ import numpy as np
 from repcl.classifier.store.records import LabelType
 from repcl.data import Example, InputKind
 from repcl.data.files import input_kind
-from repcl.data.rows import shortened
-from repcl.errors import InvalidData
+from repcl.errors import InvalidData, shortened
 
 Label = str | int
 

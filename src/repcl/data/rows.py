@@ -12,8 +12,6 @@ from typing import NamedTuple, TextIO
 
 from repcl.errors import InvalidData, listed, shortened
 
-__all__ = ["LONGEST_CELL", "MOST_COLUMNS", "Row", "open_text", "read_rows", "require_file", "shortened"]
-
 # Python's own limit, 131,072 characters, is below a long report; a cell beyond this one is a lost quote.
 LONGEST_CELL = 10_000_000
 # A row is held in memory; without a limit, a file without line breaks would be one row.

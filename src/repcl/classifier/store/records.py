@@ -38,6 +38,7 @@ LARGEST_GAP = 10_000
 LabelType = Literal["text", "number"]
 Count = Annotated[int, Field(ge=0, le=10**12)]
 Number = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
+Seed = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Short = Annotated[str, StringConstraints(max_length=200)]
 
@@ -215,7 +216,7 @@ class Parameters(BaseModel):
     preset: str = ""
     settings: dict[str, Any] | None = None
     tolerance: float = 0.0
-    seed: int = 0
+    seed: Seed = 0
 
 
 def _usable(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -230,7 +231,7 @@ class Contents(Record):
     method: Short
     kind: InputKind
     settings: dict[str, Any]
-    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
+    seed: Seed
     tasks_learned: Count
     updates_made: Count
     label_type: LabelType

@@ -18,7 +18,9 @@ class InstantSettings(KeepingSettings):
     """Settings of the instant learner."""
 
     maps: int = Field(3, ge=1, le=1000, description="independent random maps, whose scores are averaged")
-    features: int = Field(2000, ge=1, description="random features of each map; memory grows with the square")
+    features: int = Field(
+        2000, ge=1, le=100_000, description="random features of each map; memory grows with the square"
+    )
     ridge: float | None = Field(None, gt=0, description="λ; left open, generalized cross-validation chooses")
     balanced: bool = Field(False, description="every class weighs the same, whatever its number of examples")
     map_seed: int = Field(
