@@ -38,7 +38,7 @@ def _keep_details(failure: "Failure") -> str:
     log = failure.job.error_log
     try:
         log.parent.mkdir(parents=True, exist_ok=True)  # what fails at once has made no folder
-        write_whole(log, failure.details.encode("utf-8", "backslashreplace"))
+        write_whole(log, failure.details.encode("utf-8", "backslashreplace"), durable=False)
     except OSError:  # as it may have failed because nothing can be written there
         return ""
     return f" (see {log})"

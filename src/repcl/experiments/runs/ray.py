@@ -276,7 +276,7 @@ def _marked(folders: Iterable[Path]) -> Iterator[Driver]:
     try:
         for mark in marks:
             mark.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(mark, driver.mark)
+            write_whole(mark, driver.mark, durable=False)
         yield driver
     finally:
         for mark in marks:

@@ -254,7 +254,7 @@ def _accuracies(outcomes: Sequence[Result | Failure], folder: Path, number: int)
     for outcome in outcomes:
         if isinstance(outcome, Failure):
             log = folder / f"trial-{number:03d}.error.txt"
-            write_whole(log, outcome.details.encode("utf-8", "backslashreplace"))
+            write_whole(log, outcome.details.encode("utf-8", "backslashreplace"), durable=False)
             if number == 0:
                 raise SearchFailed(f"The preset's own settings cannot be tried: {outcome.reason} (see {log})")
     reached = [outcome.final_accuracy for outcome in outcomes if isinstance(outcome, Result)]
