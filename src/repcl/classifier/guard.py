@@ -10,6 +10,7 @@ from repcl.classifier.store.records import ClassChange, Comparison
 from repcl.data import Example
 
 TEXTS_PER_HELD_OUT = 5  # at most one text in five is held out
+MOST_HELD_OUT = 5000  # of all classes; each is compared with every class, so more would take quadratic time
 MAX_LOST = 1  # texts of one class that an update may lose
 ALPHA = 0.1  # McNemar's p below which a drop is taken for real
 TOLERANCE = 0.02
@@ -26,8 +27,9 @@ def hold_out(
     """Divide examples into those to learn from and those to hold out, beside the ones already held out.
 
     Of each class at most one distinct text in five is held out, and no more than are missing to
-    `per_class`; a class of four texts loses none. Which ones depends on the texts and the seed, not on their
-    order. A text that is held out is not learned from when it comes again, unless nothing else comes.
+    `per_class`; a class of four texts loses none. Of all classes together `MOST_HELD_OUT` are held out.
+    Which ones depends on the texts and the seed, not on their order. A text that is held out is not learned
+    from when it comes again, unless nothing else comes.
 
     Returns:
         The examples to learn from, and all that are held out from now on.
@@ -41,8 +43,8 @@ def hold_out(
         fresh = own - kept
         if not fresh:
             kept -= own
-        room = max(0, min(per_class - counts[label], len(fresh) // TEXTS_PER_HELD_OUT))
-        kept |= set(sorted(fresh, key=lambda example: _drawn(seed, example))[:room])
+        room = min(per_class - counts[label], len(fresh) // TEXTS_PER_HELD_OUT, MOST_HELD_OUT - len(kept))
+        kept |= set(sorted(fresh, key=lambda example: _drawn(seed, example))[: max(0, room)])
     train = [example for example in incoming if example not in kept]
     return train, sorted(kept, key=lambda example: (example.label, repr(example)))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from repcl.errors import InvalidSetting
 from repcl.methods import METHODS, Method, build_method
 from repcl.methods.build import method_class
 from repcl.presets import load_preset
+
+MOST_ASKED = 1000
+"""Texts that temperature and threshold are chosen by, and that are scored at a time."""
 
 
 @dataclass
@@ -79,9 +83,11 @@ class ClassifierState:
 
     def answers(self, examples: Sequence[Example]) -> list[str]:
         """The most likely class of each example."""
-        if not examples:
-            return []
-        return [self.method.classes[index] for index in self.scores(examples).argmax(axis=1)]
+        found: list[str] = []
+        for start in range(0, len(examples), MOST_ASKED):  # all scores of many classes would not fit
+            best = self.scores(examples[start : start + MOST_ASKED]).argmax(axis=1)
+            found += [self.method.classes[index] for index in best]
+        return found
 
     def correct_before(self, examples: Sequence[Example]) -> list[bool]:
         """Which held-out examples get the label they have, before something is changed."""
@@ -96,15 +102,16 @@ class ClassifierState:
         Returns:
             Which held-out texts get their label.
         """
-        asked = [*self.held_out]
+        asked = self.held_out[:: max(1, ceil(len(self.held_out) / MOST_ASKED))]
         if len(asked) < ENOUGH:
-            asked += list(self.method.memory)
+            asked = [*asked, *self.method.memory]
         column = {name: index for index, name in enumerate(self.method.classes)}
-        labels = [column[example.label] for example in asked]
         scores = self.scores(asked)
-        self.calibration = calibrate(scores, labels)
-        correct = [bool(row.argmax() == label) for row, label in zip(scores, labels, strict=True)]
-        self.correct = dict(zip(self.held_out, correct, strict=False))
+        self.calibration = calibrate(scores, [column[example.label] for example in asked])
+        known = dict(zip(asked, scores.argmax(axis=1).tolist(), strict=True)) if asked else {}
+        rest = [example for example in self.held_out if example not in known]
+        known |= {example: column[name] for example, name in zip(rest, self.answers(rest), strict=True)}
+        self.correct = {example: known[example] == column[example.label] for example in self.held_out}
         return self.correct
 
     def record(self, update: Update) -> None:

@@ -75,8 +75,8 @@ class Instant(FrozenMethod):
 
     def _problem(self, moments: Moments) -> tuple[Tensor, Tensor]:
         """G, right on and above its diagonal, and Q of the regression on one-hot targets."""
-        gram = moments.upper_gram() / FEATURE_STEPS**2
-        sums = moments.sums.double().T / FEATURE_STEPS
+        gram = moments.upper_gram().div_(FEATURE_STEPS**2)
+        sums = moments.sums.double().div_(FEATURE_STEPS).T
         if not self.settings.balanced:
             return gram, sums
         # Class by class Gram matrices would not fit, so the spread inside classes is taken as shared:
