@@ -416,3 +416,28 @@ def test_no_examples_have_no_scores(chosen: type[FrozenMethod]) -> None:
 def test_the_bytes_kept_are_counted_as_saved() -> None:
     method = learned(NCM, toy_task("sentence", "fruit", "vehicle"))
     assert method.statistics_bytes() == 2 * 32 * 4 + 2 * 4  # sums and counts
+
+
+class Counted(str):
+    """A name that counts how often it was compared with another one."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_names_of_many_classes_are_looked_up_and_not_searched_one_by_one(monkeypatch) -> None:
+    def counted(start: int) -> Any:
+        names = tuple(Counted(f"class {number}") for number in range(start, start + 200))
+        return learned(NCM, Task(names, [Example(f"red {name}", name) for name in names], []))
+
+    monkeypatch.setattr(Counted, "compared", 0)
+    first = counted(0)
+    first.absorb(counted(100))
+    first.regroup_classes({name: [name] for name in first.classes})
+    assert len(first.classes) == 300
+    assert Counted.compared < 20 * 300  # one by one would be 200 * 200 / 2 times, several times over
