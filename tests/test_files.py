@@ -75,7 +75,7 @@ def test_durable_bytes_reach_the_disk_before_their_name(tmp_path: Path, monkeypa
 
 def test_a_file_that_need_not_be_durable_is_not_settled(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(files, "settle", lambda path: pytest.fail("settled"))
-    write_whole(tmp_path / "a", "new")
+    write_whole(tmp_path / "a", "new", durable=False)
 
 
 def test_two_writers_of_one_file_use_two_names() -> None:
@@ -273,3 +273,36 @@ def test_windows_needs_no_settling(tmp_path: Path, monkeypatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "name", "nt")
         settle(tmp_path)
+
+
+@pytest.mark.parametrize("sign", ["a", "ß", "👟"])
+def test_a_file_with_the_longest_name_there_is_can_be_written(tmp_path: Path, sign: str) -> None:
+    size = len(sign.encode())
+    name = sign * ((255 - 4) // size) + ".csv"
+    write_whole(tmp_path / name, "text")
+    assert names(tmp_path) == [name]
+    assert (tmp_path / name).read_text() == "text"
+
+
+def test_a_part_of_a_long_name_keeps_its_end_and_is_as_long_as_a_name_may_be(tmp_path: Path) -> None:
+    part = part_of(tmp_path / ("x" * 250 + ".json"))
+    assert len(part.name) == 255
+    assert part.name.startswith(PART)
+    assert part.name.endswith("x.json")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b'"\\ud800"', b'{"\\uDFFF": 1}', b'"\xed\xa0\x80"', b"[" * 100_000, b"{", b"", b"9" * 5000],
+    ids=range(7),
+)
+def test_json_that_cannot_be_used_is_an_error_of_value(data: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (whatever it says)
+        parse_json(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"), [(b'"\\ud83d\\udc5f"', "👟"), (b'\xef\xbb\xbf{"a": 1}', {"a": 1}), ("[2]", [2])]
+)
+def test_json_that_can_be_used_is_read(data: bytes | str, value: object) -> None:
+    assert parse_json(data) == value

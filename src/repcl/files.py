@@ -1,5 +1,6 @@
 """Files that are there whole or not at all, whenever the process stops; links are never followed."""
 
+import errno
 import json
 import os
 import stat
@@ -12,6 +13,8 @@ from typing import Any, BinaryIO
 PART = ".part-"
 """How the names of files begin that are still being written."""
 LONGEST_SHOWN = 300
+LONGEST_NAME = 255  # in bytes, of a file
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 _BINARY: int = getattr(os, "O_BINARY", 0)
 
@@ -20,13 +23,14 @@ class NotPlainFile(OSError):
     """Something else is where a plain file was expected: a link, a folder, a pipe."""
 
 
-def write_whole(path: Path, data: bytes | str, *, durable: bool = False) -> None:
+def write_whole(path: Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file under another name, then rename it: no process ever sees half of it.
 
     Args:
         path: of the file; its folder exists.
         data: text is written as UTF-8.
-        durable: bring the bytes to the disk before the name, so that not even a power cut leaves half a file.
+        durable: bring the bytes to the disk before the name, so that not even a power cut leaves half a file;
+            what nobody needs after one may do without.
     """
     part = write_part(path, data.encode() if isinstance(data, str) else data)
     try:
@@ -80,16 +84,26 @@ def reuse_space(spare: Path, path: Path, data: bytes) -> None:
 
 
 def part_of(path: Path) -> Path:
-    """A name beside a file that nobody else uses, for what is to become the file."""
-    return path.with_name(f"{PART}{uuid.uuid4().hex[:12]}-{path.name}")
+    """A name beside a file that nobody else uses, for what is to become the file; of a long one the end."""
+    mark, name = f"{PART}{uuid.uuid4().hex[:12]}-", path.name
+    while len(os.fsencode(mark + name)) > LONGEST_NAME:
+        name = name[1:]
+    return path.with_name(mark + name)
 
 
 def parse_json(data: bytes | str) -> Any:
-    """The value of a JSON text; whatever is wrong with it is a `ValueError`, too many brackets as well."""
+    """The value of a JSON text; whatever is wrong with it is a `ValueError`.
+
+    So are too many brackets, and half characters, which could not be written or shown.
+    """
+    text = data if isinstance(data, str) else data.decode("utf-8-sig")
     try:
-        return json.loads(data)
+        found = json.loads(text)
+        if "\\ud" in text.lower():
+            json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("brackets are nested too deeply") from None
+    return found
 
 
 def settle(path: Path) -> None:
@@ -130,6 +144,15 @@ def remove_quietly(path: Path) -> None:
     """Remove a file of which it does not matter whether it stays."""
     with suppress(OSError):
         os.unlink(path)
+
+
+def about(error: OSError) -> str:
+    """What the operating system refused, as a sentence for the user."""
+    where = shown(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else "A file"
+    if error.errno in DISK_IS_FULL:
+        return f"{where} could not be written, for the disk is full: make room, then run the command again."
+    reason = error.strerror or shown(str(error)) or type(error).__name__
+    return f"{where} could not be read or written ({reason}): check the path, permissions and the disk."
 
 
 def shown(path: str | Path) -> str:

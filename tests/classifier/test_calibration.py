@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from repcl.classifier import InvalidInput
+from repcl.classifier import state as state_module
 from repcl.classifier.calibration import Evidence, Nearness, calibrate, probabilities, unknown_rule
 from repcl.classifier.discovery import discover
 from repcl.classifier.inputs import as_examples
@@ -231,3 +232,31 @@ def test_one_class_alone_is_certain(make):
 def test_scores_that_ran_away_are_said(value):
     with pytest.raises(InvalidSetting, match="training ran away; lower the learning rate"):
         calibrate(np.array([[1.0, value], [0.0, 1.0]]), [0, 1])
+
+
+def held_out_of_many(make):
+    return make("ncm", holdout_per_class=5).fit(*toy("fruit", "vehicle", "place", texts=40)).fitted_state()
+
+
+def test_a_classifier_is_calibrated_by_a_bounded_number_of_texts_spread_over_its_classes(make, monkeypatch):
+    state = held_out_of_many(make)
+    assert state.calibration.texts == len(state.held_out) == 15
+    monkeypatch.setattr(state_module, "MOST_ASKED", 6)
+    monkeypatch.setattr(state_module, "ENOUGH", 0)
+    asked = []
+    monkeypatch.setattr(state, "scores", lambda examples: asked.append(examples) or real(examples))
+    real = type(state).scores.__get__(state)
+    state.recalibrate()
+    assert state.calibration.texts == 5  # every third of fifteen
+    assert [example.label for example in asked[0]] == ["fruit", "fruit", "place", "place", "vehicle"]
+    assert max(map(len, asked)) <= 6  # the others are scored a few at a time
+
+
+def test_what_held_out_texts_get_does_not_depend_on_how_many_are_scored_at_a_time(make, monkeypatch):
+    state = held_out_of_many(make)
+    whole, answers = dict(state.recalibrate()), state.answers(state.held_out)
+    assert len(whole) == 15
+    for most in (1, 4, 14):
+        monkeypatch.setattr(state_module, "MOST_ASKED", most)
+        assert state.answers(state.held_out) == answers
+        assert state.recalibrate() == whole

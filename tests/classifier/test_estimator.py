@@ -246,8 +246,13 @@ def test_before_learning_it_says_that_it_is_not_fitted(make):
 def test_init_only_stores(make):
     classifier = ContinualClassifier(method="no such", encoder=3, settings={"a": 1}, seed="x")
     assert classifier.get_params()["encoder"] == 3
-    with pytest.raises(UnknownName, match="No method 'no such'"):
+    with pytest.raises(InvalidSetting, match="cannot learn: encoder, input should be a valid string"):
         classifier.fit(["a", "b"], ["x", "y"])
+
+
+def test_a_method_that_does_not_exist_is_said_when_it_is_to_learn(make):
+    with pytest.raises(UnknownName, match="No method 'no such'"):
+        ContinualClassifier(method="no such").fit(["a", "b"], ["x", "y"])
 
 
 def test_clone_has_the_parameters_and_has_learned_nothing(make):

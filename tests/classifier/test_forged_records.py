@@ -13,11 +13,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from repcl import ContinualClassifier
+from repcl.analysis.estimator_settings import make_estimator
 from repcl.classifier.inputs import InvalidInput
 from repcl.classifier.store.files import BlobFolder, BlobsInMemory, get_examples
 from repcl.classifier.store.records import (
@@ -307,6 +309,56 @@ def test_no_setting_of_any_method_takes_a_number_that_json_cannot_hold(value):
             if info.annotation in (float, float | None):
                 with pytest.raises(InvalidSetting, match=f"Setting {field}"):
                     make_settings(kind, {field: value})
+
+
+@pytest.mark.parametrize(
+    "value", [2**32 + 1, -(2**32) - 1, 10**900], ids=["2^32 + 1", "negative", "900 digits"]
+)
+def test_no_setting_of_any_method_takes_a_number_that_nothing_can_count_to(value):
+    for name in METHODS:
+        kind = METHODS[name].Settings
+        for field, info in kind.model_fields.items():
+            if info.annotation in (int, int | None):
+                with pytest.raises(InvalidSetting, match=f"Setting {field}.{{1,70}} cannot be used"):
+                    make_settings(kind, {field: value})
+
+
+@pytest.mark.parametrize("field", ["critics", "steps", "patience", "batch_size", "look_every"])
+def test_no_setting_of_the_analysis_takes_such_a_number_either(field):
+    with pytest.raises(InvalidSetting, match=f"Setting {field} = a whole number of about 897 digits"):
+        make_estimator({field: 10**900})
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("seed", 2**63),
+        ("seed", -(2**63)),
+        ("seed", 10**900),
+        ("seed", "one"),
+        ("seed", 1.5),
+        ("holdout_per_class", -1),
+        ("holdout_per_class", 10**900),
+        ("holdout_per_class", "some"),
+        ("memory_per_class", -1),
+        ("memory_total", 10**900),
+        ("tolerance", math.inf),
+        ("tolerance", math.nan),
+        ("tolerance", "none"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_could_not_be_saved_is_refused_before_it_is_learned(make, parameter, value):
+    classifier = make("ncm", **{parameter: value})
+    for learn in (classifier.fit, classifier.partial_fit):
+        with pytest.raises(InvalidSetting, match=f"cannot learn: {parameter}, input should"):
+            learn(["a", "b"], ["x", "y"])
+
+
+@pytest.mark.parametrize("seed", [2**63 - 1, -(2**63) + 1, np.int64(5)])
+def test_a_seed_that_can_be_saved_is_taken(make, seed, tmp_path):
+    make("ncm", seed=seed).fit(["a", "b"], ["x", "y"]).save(tmp_path / "model")
+    assert ContinualClassifier.load(tmp_path / "model").seed == seed
 
 
 def test_a_calibration_needs_a_temperature_above_zero():

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from repcl.classifier import ForgettingWarning, updates
+from repcl.classifier import ForgettingWarning, guard, updates
 from repcl.classifier.guard import compare, hold_out, holm, lost_texts, mcnemar
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.store.records import Comparison
@@ -26,6 +26,16 @@ def test_at_most_one_text_in_five_and_five_in_all_are_held_out(given, held):
 def test_every_class_holds_back_by_itself():
     _, kept = hold_out([*texts("a", 10), *texts("b", 4)], [], per_class=5, seed=0)
     assert [example.label for example in kept] == ["a", "a"]
+
+
+def test_all_classes_together_hold_out_no_more_than_can_be_compared(monkeypatch):
+    monkeypatch.setattr(guard, "MOST_HELD_OUT", 7)
+    given = [example for name in "abcde" for example in texts(name, 10)]
+    train, kept = hold_out(given, [], per_class=5, seed=0)
+    assert [example.label for example in kept] == ["a", "a", "b", "b", "c", "c", "d"]
+    assert len(train) == 50 - 7
+    train, later = hold_out(texts("f", 10), kept, per_class=5, seed=0)
+    assert (len(train), later) == (10, kept)
 
 
 def test_what_is_held_out_does_not_depend_on_the_order_but_on_the_seed():

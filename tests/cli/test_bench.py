@@ -49,6 +49,16 @@ def test_a_run_that_fails_before_anything_is_written_is_listed_with_its_tracebac
     assert log.read_text().startswith("Traceback")
 
 
+def test_a_link_in_place_of_the_traceback_is_not_followed(repcl, data_file, encoder_folder, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "diary.txt").write_text("mine")
+    log = tmp_path / "runs/tickets-fea-round-0.error.txt"
+    log.symlink_to(tmp_path / "diary.txt")
+    bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--device", "cuda:99")
+    assert log.read_text().startswith("Traceback")
+    assert (tmp_path / "diary.txt").read_text() == "mine"
+
+
 def test_what_a_failure_left_is_deleted_when_the_run_succeeds(repcl, data_file, encoder_folder, tmp_path):
     bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--device", "cuda:99")
     output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")

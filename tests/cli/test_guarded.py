@@ -15,6 +15,7 @@ from repcl.cli.guarded import run_guarded
 from repcl.errors import InvalidData
 
 GUARDED = "from repcl.cli.main import app; from repcl.cli.guarded import run_guarded; run_guarded(app)"
+BUFFERED = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
 NO_TRACE = ("Traceback", "Exception ignored", 'File "')
 
 
@@ -214,8 +215,39 @@ run_guarded(app, [])
 def test_what_is_still_to_be_written_at_the_end_may_fail_too():
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [sys.executable, "-c", PRINTING], stdout=full, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", PRINTING], stdout=full, stderr=subprocess.PIPE, text=True, env=BUFFERED
         )
     assert ended.returncode == 2
     assert ended.stderr.startswith("Error: A file could not be written, for the disk is full")
     assert len(ended.stderr.splitlines()) == 1
+
+
+ENDING = """
+import sys
+from repcl.cli.guarded import run_guarded
+def app(words):
+    print("a word")
+    raise SystemExit({code})
+run_guarded(app, [])
+"""
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_a_command_that_ends_itself_has_not_written_yet_may_fail_too(code):
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", ENDING.format(code=code)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=BUFFERED,
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("Error: A file could not be written, for the disk is full")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_command_that_ends_itself_has_its_own_exit_code(code):
+    ended = subprocess.run([sys.executable, "-c", ENDING.format(code=code)], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "a word\n", "")

@@ -1,4 +1,4 @@
-"""Reads many generated files in this process: `python -m tests.fuzz.run READER CASES SEED`; `all` for READER.
+"""Reads many generated files in this process: `python -m tests.fuzz.run SEED READER=CASES ...`.
 
 Anything but an error for users ends it with the case that led to it; so does more memory than `MEMORY`.
 """
@@ -6,8 +6,10 @@ Anything but an error for users ends it with the case that led to it; so does mo
 import resource
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
@@ -17,8 +19,23 @@ from repcl.errors import LONGEST_SENTENCE, RepclError
 from repcl.methods import METHODS, make_settings
 from repcl.presets import load_preset
 from tests.fuzz import seeds, strategies
+from tests.fuzz.folders import BLOBS, FOLDERS, good_files
 
 MEMORY = 2 << 30
+
+
+class Reader(NamedTuple):
+    """Something that reads files of strangers.
+
+    Attributes:
+        prepare: gets an empty folder, and gives what puts bytes there and reads them.
+        files: what it is fed with.
+        stored: what comes first.
+    """
+
+    prepare: Callable[[Path], Callable[[bytes], object]]
+    files: st.SearchStrategy[bytes]
+    stored: list[bytes]
 
 
 def read_preset(path: Path) -> None:
@@ -31,44 +48,69 @@ def read_quietly(path: Path) -> None:
     read_examples(path, note=lambda _: None)
 
 
-READERS: dict[str, tuple[Callable[[Path], object], str, st.SearchStrategy[bytes], list[bytes]]] = {
-    "csv": (read_quietly, "a.csv", strategies.CSV, seeds.CSV),
-    "tsv": (read_quietly, "a.tsv", strategies.CSV, seeds.CSV),
-    "jsonl": (read_quietly, "a.jsonl", strategies.JSONL, seeds.JSONL),
-    "parquet": (read_quietly, "a.parquet", strategies.PARQUET, seeds.PARQUET),
-    "xlsx": (read_quietly, "a.xlsx", strategies.XLSX, seeds.XLSX),
-    "preset": (read_preset, "a.toml", strategies.PRESETS, seeds.PRESETS),
+def single(name: str, read: Callable[[Path], object]) -> Callable[[Path], Callable[[bytes], object]]:
+    """A reader of one file by itself."""
+
+    def prepare(folder: Path) -> Callable[[bytes], object]:
+        def put_and_read(data: bytes) -> object:
+            (folder / name).write_bytes(data)
+            return read(folder / name)
+
+        return put_and_read
+
+    return prepare
+
+
+SINGLE = {
+    "csv": Reader(single("a.csv", read_quietly), strategies.CSV, seeds.CSV),
+    "tsv": Reader(single("a.tsv", read_quietly), strategies.CSV, seeds.CSV),
+    "jsonl": Reader(single("a.jsonl", read_quietly), strategies.JSONL, seeds.JSONL),
+    "parquet": Reader(single("a.parquet", read_quietly), strategies.PARQUET, seeds.PARQUET),
+    "xlsx": Reader(single("a.xlsx", read_quietly), strategies.XLSX, seeds.XLSX),
+    "preset": Reader(single("a.toml", read_preset), strategies.PRESETS, seeds.PRESETS),
 }
+
+
+def reader(name: str) -> Reader:
+    """A reader by its name; those of folders begin from files as they are written now."""
+    if name in SINGLE:
+        return SINGLE[name]
+    with tempfile.TemporaryDirectory() as folder:
+        good = good_files(Path(folder))[name]
+    holds_tensors = name in ("tensor", "representations")
+    files = strategies.tensor_files(good) if holds_tensors else strategies.json_files(good)
+    strange = [] if name in BLOBS else seeds.JSON
+    return Reader(FOLDERS[name], files, [good, *strange, *seeds.FOUND.get(name, [])])
 
 
 def fuzz(name: str, cases: int, number: int) -> int:
     """Read so many files, the stored ones first; the number that were read."""
-    read, file_name, strategy, stored = READERS[name]
-    count = 0
+    chosen, count = reader(name), 0
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / file_name
+        read = chosen.prepare(Path(folder))
 
         def check(data: bytes) -> None:
             nonlocal count
             count += 1
-            path.write_bytes(data)
             try:
-                read(path)
+                read(data)
             except RepclError as error:
                 message = str(error)
                 if len(message) > LONGEST_SENTENCE or not message or len(message.splitlines()) != 1:
                     raise AssertionError(f"not one sentence: {message!r}") from error
 
-        for data in stored:
+        for data in chosen.stored:
             check(data)
         limits = settings(
             max_examples=cases, deadline=None, database=None, suppress_health_check=list(HealthCheck)
         )
-        seed(number)(limits(given(strategy)(check)))()
+        seed(number)(limits(given(chosen.files)(check)))()
     return count
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    chosen = list(READERS) if sys.argv[1] == "all" else [sys.argv[1]]
-    sys.stdout.write(f"{sum(fuzz(name, int(sys.argv[2]), int(sys.argv[3])) for name in chosen)}\n")
+    wanted = [word.split("=") for word in sys.argv[2:]]
+    read = sum(fuzz(name, int(cases), int(sys.argv[1])) for name, cases in wanted)
+    sys.stdout.write(f"{read}\n")

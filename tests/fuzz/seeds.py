@@ -44,6 +44,26 @@ PRESETS = [
     b'encoder = "\xe9"\n',
 ]
 
+JSON = [
+    b"",
+    b"null",
+    b"[]",
+    b"3",
+    b'"text"',
+    b"{",
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b"\x00",
+    b"\xff\xfe",
+    b'{"format": 1}',
+    b'{"format": ' + b"9" * 5000 + b"}",
+    b'{"format": -1, "record": {}}',
+    b'{"format": NaN}',
+    b'{"format": 1, "record": []}',
+    b'{"fingerprint": "\\ud800"}',
+    b'{"format": true, "fingerprint": 5}',
+]
+
 
 def _parquet(columns: dict[str, pa.Array], **options: object) -> bytes:
     file = io.BytesIO()
@@ -103,3 +123,17 @@ def workbook(**changed: bytes) -> bytes:
 
 
 XLSX = [workbook()]
+
+
+FOUND: dict[str, list[bytes]] = {
+    "result": [b'{"format": 1, "method": "\\ud800"}', b'{"format": 1, "settings": {"\xed\xa0\x80": 0}}'],
+    "predictions": [b'{"id": "a", "task": 0, "label": "\\ud800", "predicted": ["x"]}'],
+    "analysis": [b'{"format": 2, "fingerprint": "demo-fea-0", "representations": {"probes": {"1": [[]]}}}'],
+    "progress": [
+        b'{"fingerprint": "x", "predictions": [["fruit"]], "seconds": [{}], "saves_representations": true}',
+        b'{"fingerprint": "x", "predictions": [[]], "seconds": [{"a": NaN}]}',
+        b'{"fingerprint": "x", "predictions": [["\\udfff", "a", "b"]], "seconds": []}',
+    ],
+    "representations": [b"\x02\0\0\0\0\0\0\0{}"],
+}
+"""What once led to a traceback, by the reader that it went through."""

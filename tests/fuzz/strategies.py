@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -156,3 +157,51 @@ PRESETS = st.one_of(
     ),
     st.binary(max_size=100),
 )
+
+_NUMBERS = [0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 0.5, -0.0, 1e308, math.nan, math.inf, -math.inf]
+_ANY = st.sampled_from([None, True, [], {}, *_NUMBERS, *ODD]) | VALUES
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every value of a JSON text."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, one in inner for place in _places(one, (*path, key)))]
+
+
+@st.composite
+def edited(draw: st.DrawFn, file: bytes) -> bytes:
+    """A JSON text, or one line of several, with some values replaced, taken out or doubled."""
+    lines = file.splitlines() if file.count(b"\n{") else [file]
+    chosen = draw(st.integers(0, len(lines) - 1))
+    whole = {"": json.loads(lines[chosen])}
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.sampled_from(_places(whole)[1:]))
+        inside: Any = whole
+        for key in place[:-1]:
+            inside = inside[key]
+        kind = draw(st.sampled_from(["replace", "replace", "replace", "delete", "double"]))
+        if kind == "replace":
+            inside[place[-1]] = draw(_ANY)
+        elif kind == "delete" and len(place) > 1:
+            del inside[place[-1]]
+        elif isinstance(inside, list):
+            inside.append(inside[place[-1]])
+        else:
+            inside[draw(TEXTS)] = inside[place[-1]]
+        if not isinstance(whole.get(""), dict | list):
+            break
+    lines[chosen] = _bytes(json.dumps(whole.get(""), ensure_ascii=draw(st.booleans())))
+    return b"\n".join(lines) + b"\n"
+
+
+def json_files(good: bytes) -> st.SearchStrategy[bytes]:
+    """Files that are nearly what is expected."""
+    return st.one_of(edited(good), edited(good), changed([good, *seeds.JSON]))
+
+
+def tensor_files(good: bytes) -> st.SearchStrategy[bytes]:
+    """Files of one tensor with another header, or with bytes changed."""
+    length = int.from_bytes(good[:8], "little")
+    header, rest = good[8 : 8 + length], good[8 + length :]
+    with_header = edited(header).map(lambda head: len(head).to_bytes(8, "little") + head + rest)
+    return st.one_of(with_header, changed([good]))

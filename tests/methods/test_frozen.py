@@ -454,3 +454,28 @@ def test_kept_rows_tell_which_examples_were_learned_and_none_is_counted_twice() 
     asked = [task.train[0], task.train[0], Example("bob won the war", "fruit"), task.train[3]]
     assert learned(Instant, task).may_have_learned(asked) == [True, False, False, True]
     assert learned(NCM, task, keep_embeddings=False).may_have_learned(asked) == [True] * 4
+
+
+class Counted(str):
+    """A name that counts how often it was compared with another one."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_names_of_many_classes_are_looked_up_and_not_searched_one_by_one(monkeypatch) -> None:
+    def counted(start: int) -> Any:
+        names = tuple(Counted(f"class {number}") for number in range(start, start + 200))
+        return learned(NCM, Task(names, [Example(f"red {name}", name) for name in names], []))
+
+    monkeypatch.setattr(Counted, "compared", 0)
+    first = counted(0)
+    first.absorb(counted(100))
+    first.regroup_classes({name: [name] for name in first.classes})
+    assert len(first.classes) == 300
+    assert Counted.compared < 20 * 300  # one by one would be 200 * 200 / 2 times, several times over

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from repcl.errors import InvalidSetting
+from repcl.errors import InvalidSetting, shortened
 
 Partners = Literal["shifted", "drawn"]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class EstimatorSettings:
     hidden: Annotated[tuple[Count, ...], Field(min_length=1)] = (256, 256)
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
     moving_average: Annotated[float, Field(gt=0, le=1)] = 0.01
-    batch_size: Annotated[int, Field(ge=2)] = 256
+    batch_size: Annotated[int, Field(ge=2, le=10**9)] = 256
     is_held_out: bool = True
     partners: Partners = "shifted"
     look_every: Count = 25
@@ -63,5 +63,6 @@ def make_estimator(values: Mapping[str, Any]) -> EstimatorSettings:
         first = error.errors()[0]
         name = str(first["loc"][0])
         raise InvalidSetting(
-            f"Setting {name} = {values[name]!r} of the analysis cannot be used: {first['msg'].lower()}."
+            f"Setting {name} = {shortened(values[name])} of the analysis cannot be used: "
+            f"{first['msg'].lower()}."
         ) from error

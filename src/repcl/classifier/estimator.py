@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
@@ -34,12 +35,20 @@ from repcl.classifier.neighbors import Neighbor, nearest_texts
 from repcl.classifier.state import ClassifierState, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
-from repcl.classifier.store.records import Contents, DamagedModel, LabelType, Revision, Update, as_text
+from repcl.classifier.store.records import (
+    Contents,
+    DamagedModel,
+    LabelType,
+    Parameters,
+    Revision,
+    Update,
+    as_text,
+    first_problem,
+)
 from repcl.classifier.store.snapshot import pack, unpack
 from repcl.classifier.suggestion import Suggestion, suggest
 from repcl.data import Example, InputKind
-from repcl.data.rows import shortened
-from repcl.errors import InvalidSetting, RepclError, UnknownName
+from repcl.errors import InvalidSetting, RepclError, UnknownName, shortened
 from repcl.methods import Method
 from repcl.model.encoders import NamedByFolder, use_pretrained
 from repcl.training import Observer
@@ -110,6 +119,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self: Own, X: Any, y: Any) -> Own:
         """Forget everything and learn texts `X` with labels `y`."""
+        self._check_parameters()
         examples, given = _read(X, y)
         labels = _settled(given, ())
         checked = labeled(examples, labels)
@@ -138,6 +148,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes: if given, labels outside it are refused, and all of it is in `classes_` at once.
             observer: hears about progress.
         """
+        self._check_parameters()
         examples, given = _read(X, y)
         state = self.fitted_state() if self._state is not None else None
         kind = common_kind(examples, state.kind if state else None)
@@ -509,6 +520,13 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _keeps_hashes(self) -> bool:
         """Whether texts are recognized when they come again; not where nothing of a text may be kept."""
         return self.memory_per_class > 0 or self.holdout_per_class > 0
+
+    def _check_parameters(self) -> None:
+        """Refuse, before anything is learned, parameters that a model folder could not hold."""
+        try:
+            Parameters.model_validate(self._parameters())
+        except ValidationError as error:
+            raise InvalidSetting(f"This classifier cannot learn: {first_problem(error)}.") from error
 
     @contextmanager
     def _updating(

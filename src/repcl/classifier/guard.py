@@ -18,6 +18,7 @@ from repcl.classifier.store.records import ClassChange, Comparison, LostText
 from repcl.data import Example
 
 TEXTS_PER_HELD_OUT = 5  # at most one text in five is held out
+MOST_HELD_OUT = 5000  # of all classes; each is compared with every class, so more would take quadratic time
 TOLERANCE = 0.02
 CLASS_ALPHA = 0.02  # for all classes together
 OVERALL_ALPHA = 0.02
@@ -46,8 +47,9 @@ def hold_out(
     """Divide examples into those to learn from and those to hold out, beside the ones already held out.
 
     Of each class at most one distinct text in five is held out, and no more than are missing to
-    `per_class`; a class of four texts loses none. Which ones depends on the texts and the seed, not on their
-    order. A text that is held out is not learned from when it comes again, unless nothing else comes.
+    `per_class`; a class of four texts loses none. Of all classes together `MOST_HELD_OUT` are held out.
+    Which ones depends on the texts and the seed, not on their order. A text that is held out is not learned
+    from when it comes again, unless nothing else comes.
     Those in `never` are not drawn: they were learned from before, or correct what was learned.
 
     Returns:
@@ -63,8 +65,8 @@ def hold_out(
         if not fresh:
             kept -= own
         drawable = fresh.difference(never)
-        room = max(0, min(per_class - counts[label], len(drawable) // TEXTS_PER_HELD_OUT))
-        kept |= set(sorted(drawable, key=lambda example: _drawn(seed, example))[:room])
+        room = min(per_class - counts[label], len(drawable) // TEXTS_PER_HELD_OUT, MOST_HELD_OUT - len(kept))
+        kept |= set(sorted(drawable, key=lambda example: _drawn(seed, example))[: max(0, room)])
     train = [example for example in incoming if example not in kept]
     return train, sorted(kept, key=lambda example: (example.label, repr(example)))
 

@@ -15,8 +15,7 @@ from repcl.data import Example, InputKind, Span
 from repcl.data.examples import SPANS
 from repcl.data.files import input_kind
 from repcl.data.normal import normal_example
-from repcl.data.rows import shortened
-from repcl.errors import InvalidData, listed
+from repcl.errors import InvalidData, listed, shortened
 
 Label = str | int
 

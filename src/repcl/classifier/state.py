@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,9 @@ from repcl.methods.build import method_class
 from repcl.methods.frozen.left_out import row_keys
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.presets import load_preset
+
+MOST_ASKED = 1000
+"""Texts that temperature and threshold are chosen by, and that are scored at a time."""
 
 
 class Checked(NamedTuple):
@@ -117,9 +121,11 @@ class ClassifierState:
 
     def answers(self, examples: Sequence[Example]) -> list[str]:
         """The most likely class of each example."""
-        if not examples:
-            return []
-        return [self.method.classes[index] for index in self.scores(examples).argmax(axis=1)]
+        found: list[str] = []
+        for start in range(0, len(examples), MOST_ASKED):  # all scores of many classes would not fit
+            best = self.scores(examples[start : start + MOST_ASKED]).argmax(axis=1)
+            found += [self.method.classes[index] for index in best]
+        return found
 
     def kept_texts(self) -> list[Example]:
         """Exemplars and held-out texts, each once."""
@@ -169,15 +175,19 @@ class ClassifierState:
                 found.near.numpy(), found.nearest.double().numpy(), found.nearest_stranger.double().numpy()
             )
         else:
-            asked = [*self.held_out]
-            if len(asked) < ENOUGH:
-                asked += list(self.method.memory)
-            scores, near = self.scores(asked), None
-            labels, keys = [names.index(example.label) for example in asked], list(self.held_out)
+            held = self.held_out[:: max(1, ceil(len(self.held_out) / MOST_ASKED))]
+            asked = held if len(held) >= ENOUGH else [*held, *self.method.memory]
+            column = {name: index for index, name in enumerate(names)}
+            scores, labels, near = self.scores(asked), [column[example.label] for example in asked], None
+            keys = list(held)
         checks = {
             key: Checked(names[label], names[row.argmax()])
             for key, label, row in zip(keys, labels, scores, strict=False)
         }
+        if not self.leaves_out:
+            rest = [example for example in self.held_out if example not in checks]
+            answers = self.answers(rest)
+            checks |= {one: Checked(one.label, answer) for one, answer in zip(rest, answers, strict=True)}
         return _Asked(scores, labels, checks, near)
 
     def record(self, update: Update) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
+from repcl.files import write_whole
+
 if TYPE_CHECKING:
     from repcl.experiments.runs.pool import Failure, Job
 
@@ -36,7 +38,7 @@ def _keep_details(failure: "Failure") -> str:
     log = failure.job.error_log
     try:
         log.parent.mkdir(parents=True, exist_ok=True)  # what fails at once has made no folder
-        log.write_text(failure.details, encoding="utf-8")
+        write_whole(log, failure.details.encode("utf-8", "backslashreplace"), durable=False)
     except OSError:  # as it may have failed because nothing can be written there
         return ""
     return f" (see {log})"

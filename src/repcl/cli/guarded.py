@@ -1,6 +1,5 @@
 """Runs the command line: whatever happens ends in one sentence and an exit code, not in a traceback."""
 
-import errno
 import os
 import sys
 import traceback
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from repcl.cli.console import sentence_console
 from repcl.errors import BadRows, RepclError, printable
+from repcl.files import about
 
 USER_ERROR = 2
 UNFORESEEN = 70
@@ -19,7 +19,6 @@ BROKEN_PIPE = 1
 LONGEST_REASON = 300
 
 REPORT_TO = "https://github.com/repcl/repcl/issues"
-DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def run_guarded(app: Callable[[Sequence[str]], object], arguments: Sequence[str] | None = None) -> None:
@@ -88,7 +87,7 @@ def _sentence(error: BaseException) -> tuple[str | None, int]:
     if isinstance(error, BrokenPipeError):
         return None, BROKEN_PIPE
     if isinstance(error, OSError):
-        return _about_files(error), USER_ERROR
+        return about(error), USER_ERROR
     if _is_out_of_memory(error):
         return (
             "There is not enough memory for this: give fewer or shorter texts, a smaller encoder, or "
@@ -100,14 +99,6 @@ def _sentence(error: BaseException) -> tuple[str | None, int]:
         f"please report it at {REPORT_TO} with what you typed and what the same command says with --debug.",
         UNFORESEEN,
     )
-
-
-def _about_files(error: OSError) -> str:
-    where = str(error.filename) if error.filename is not None else "A file"
-    if error.errno in DISK_IS_FULL:
-        return f"{where} could not be written, for the disk is full: make room, then run the command again."
-    reason = error.strerror or _beginning(error) or type(error).__name__
-    return f"{where} could not be read or written ({reason}): check the path, permissions and the disk."
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

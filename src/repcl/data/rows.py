@@ -26,7 +26,6 @@ __all__ = [
     "open_text",
     "read_rows",
     "require_file",
-    "shortened",
     "text_lines",
 ]
 

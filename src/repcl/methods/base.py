@@ -121,7 +121,8 @@ class Method(RowOwner, ABC):
             raise InvalidData("A task needs at least one training example, found none.")
         self.more_follow = more_follow
         with seeded(self.seed, self.tasks_learned, self.encoder.device) as self.generator:
-            self.classes += [name for name in task.classes if name not in self.classes]
+            known = set(self.classes)
+            self.classes += [name for name in task.classes if name not in known]
             self.learn_task(task)
         self.tasks_learned += 1
 
@@ -173,7 +174,8 @@ class Method(RowOwner, ABC):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Keep only these classes, in this order, each made of one or several old ones."""
-        indices = [[self.classes.index(name) for name in names] for names in groups.values()]
+        place = {name: index for index, name in enumerate(self.classes)}
+        indices = [[place[name] for name in names] for names in groups.values()]
         if indices != [[index] for index in range(len(self.classes))]:
             self._check_rows_of_classes()
             for part in self.row_owners():

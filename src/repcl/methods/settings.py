@@ -3,17 +3,29 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
-from repcl.errors import InvalidSetting, UnknownName
+from repcl.errors import InvalidSetting, UnknownName, shortened
 from repcl.methods.search_ranges import Dimension, Range
 from repcl.training import StageSettings
+
+LARGEST_NUMBER = 2**32
+"""Of any setting that counts something; what memory takes is checked beside this."""
 
 
 class MethodSettings(BaseModel):
     """What every method's settings are: frozen and closed to unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def _is_countable(cls, value: Any) -> Any:
+        """Refuse numbers that no machine can count to, before a library fails to take them."""
+        if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+            raise PydanticCustomError("number", f"input should be at most {LARGEST_NUMBER:,}")
+        return value
 
     search: ClassVar[Mapping[str, Dimension]] = {}
     """What `repcl tune` searches, and between which values.
@@ -83,5 +95,5 @@ def make_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidSetting(
-            f"Setting {first['loc'][0]} = {first['input']!r} cannot be used: {first['msg'].lower()}."
+            f"Setting {first['loc'][0]} = {shortened(first['input'])} cannot be used: {first['msg'].lower()}."
         ) from error

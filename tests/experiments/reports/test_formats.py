@@ -43,3 +43,10 @@ def test_durations_have_the_unit_that_people_use():
 def test_hostile_names_cannot_leave_the_folder():
     assert file_name("../../etc/passwd-results") == "..%2f..%2fetc%2fpasswd-results"
     assert file_name("a b") != file_name("a-b") != file_name("a%20b")
+
+
+def test_the_name_of_a_file_fits_whatever_the_data_is_called():
+    names = {file_name(text) for text in (" " * 200, " " * 199, "ü" * 100 + " " * 100, "a" * 300, "b" * 300)}
+    assert len(names) == 5
+    assert max(len(name.encode()) for name in names) <= 200
+    assert file_name("results-" + "a" * 192) == "results-" + "a" * 192

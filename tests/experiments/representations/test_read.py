@@ -77,3 +77,52 @@ def test_a_run_made_in_python_is_made_again_in_python(tmp_path):
     assert how_to_save(result.model_copy(update={"command": None})) == (
         "to save them: run_experiment(..., save_representations=True, fresh=True)"
     )
+
+
+@pytest.mark.parametrize("name", ["after-me.safetensors", "after-.safetensors", "after-1234567.safetensors"])
+def test_files_of_other_names_are_not_read(tmp_path, name):
+    run = write_saved(tmp_path, tasks=1, files=2, found=(0, 1))
+    (run.folder / "representations" / name).write_text("mine")
+    snapshots = read_snapshots(run)
+    assert snapshots is not None
+    assert list(snapshots.after) == [0, 1]
+
+
+def test_representations_are_read_from_the_run_whatever_its_result_says(tmp_path):
+    run = write_saved(tmp_path, tasks=1, files=2, found=(0, 1))
+    elsewhere = SavedRepresentations(folder="../../../..", files=2, bytes=1)
+    run = StoredRun(run.folder, run.result.model_copy(update={"representations": elsewhere}))
+    assert read_snapshots(run) is not None
+
+
+ROWS = np.zeros((2, 4), np.float16)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"test": None},
+        {"probe_labels": None},
+        {"test": np.zeros(2, np.float16)},
+        {"test": np.zeros((3, 4), np.float16)},
+        {"test_labels": np.array([0, 2], np.int16)},
+        {"test_labels": np.array([-1, 0], np.int16)},
+        {"test_labels": np.zeros((2, 1), np.int16)},
+        {"test_tasks": np.array([0.0, 1.0], np.float32)},
+        {"probe_tasks": np.array([0, 5], np.int16)},
+        {"within_task": np.array([0, 7], np.int16)},
+        {"within_task": np.array([0], np.int16)},
+        {"losses": np.zeros((2, 2), np.float32)},
+        {"inputs": np.zeros((1, 4), np.float16)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_tensors_that_do_not_belong_together_are_refused(tmp_path, change):
+    run = write_saved(tmp_path, tasks=2, files=3, found=(0, 1, 2))
+    numbers = np.arange(2, dtype=np.int16)
+    names = ("test_labels", "test_tasks", "probe_labels", "probe_tasks")
+    tensors = {"test": ROWS, "probe": ROWS, **dict.fromkeys(names, numbers), **change}
+    path = run.folder / "representations/after-0.safetensors"
+    save_file({name: tensor for name, tensor in tensors.items() if tensor is not None}, path)
+    with pytest.raises(ResultMismatch, match=r"is not what a run saves; to save them, add"):
+        read_snapshots(run)

@@ -1,6 +1,8 @@
 """Folders of runs that somebody damaged, or laid out to lead elsewhere."""
 
+import errno
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +11,16 @@ import pytest
 from filelock import FileLock, Timeout
 
 from repcl.errors import InvalidData, ResultMismatch
-from repcl.experiments import RunObserver, read_result
+from repcl.experiments import RunObserver, RunSpec, read_result
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
+from repcl.experiments.runs.pool import Failure, attempt
+from repcl.experiments.runs.run import make_run
+from repcl.experiments.runs.spec import RunOptions
 from repcl.experiments.runs.store import LOCK, RunFolder, RunStore
+from tests.conftest import tiny_encoder
 from tests.experiments.made_up import write_grid
-from tests.experiments.runs.test_run import run
+from tests.experiments.runs.test_run import Stop, StopAtTask, run, toy_stream
 
 DEEP = "[" * 100_000
 NOT_OURS = [
@@ -185,3 +191,72 @@ def test_a_run_holds_its_lock_while_it_learns(tmp_path: Path) -> None:
 
     run("fea", tmp_path, observer=Look())
     assert held == [0, 1, 2]
+
+
+def stopped(out: Path) -> Path:
+    """The measurements of a run that was stopped after its second task."""
+    with pytest.raises(Stop):
+        run("fea", out, observer=StopAtTask(2, "initial learning"), save_representations=True)
+    return out / "toy/fea/round-1/checkpoint-2/progress.json"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"predictions": [["fruit"]]},
+        {"predictions": [["fruit"] * 6, ["fruit"] * 8]},
+        {"predictions": [["fruit"] * 6, ["no such class"] * 9]},
+        {"predictions": [["fruit"] * 6, ["fruit"] * 9, ["fruit"] * 15, []]},
+        {"seconds": []},
+        {"seconds": [{"replay": float("nan")}, {}]},
+    ],
+    ids=range(6),
+)
+def test_measurements_that_are_not_of_the_run_are_refused_before_they_are_its_result(tmp_path, change):
+    path = stopped(tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ResultMismatch, match="use --fresh to run it again"):
+        run("fea", tmp_path, save_representations=True)
+
+
+def test_a_stopped_run_whose_representations_are_gone_is_refused(tmp_path):
+    stopped(tmp_path)
+    shutil.rmtree(tmp_path / "toy/fea/round-1/representations")
+    with pytest.raises(ResultMismatch, match="Expected the representations that the run has saved"):
+        run("fea", tmp_path, save_representations=True)
+
+
+def test_a_file_of_a_user_in_place_of_the_lock_is_neither_emptied_nor_removed(tmp_path):
+    folder = one_run(tmp_path)
+    (folder.path / LOCK).write_text("mine")
+    with pytest.raises(ResultMismatch, match="Expected an empty file at"), folder.lock(waiting=pytest.fail):
+        pass
+    assert (folder.path / LOCK).read_text() == "mine"
+
+
+def test_to_start_over_leaves_what_the_run_did_not_write(tmp_path):
+    folder = one_run(tmp_path)
+    mine = ["analysis-mine.svg", "representations/notes.txt", "tracking/notes.txt", "checkpoint-3/thesis.tex"]
+    ours = ["analysis-spectrum.svg", "analysis-authors.json", "representations/after-3.safetensors"]
+    ours += ["tracking/tensorboard/events", "tracking/wandb-run.txt", "checkpoint-4/progress.json"]
+    for name in (*mine, *ours):
+        (folder.path / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder.path / name).write_text("{}")
+    folder.start_over()
+    assert [(folder.path / name).read_text() for name in mine] == ["{}"] * 4
+    assert not any((folder.path / name).exists() for name in ours)
+
+
+def test_a_disk_that_is_full_is_said_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(RunFolder, "save_checkpoint", full)
+    options = RunOptions(encoder=tiny_encoder(), out=tmp_path)
+    failure = attempt(RunSpec("ncm", toy_stream(), options).resolve(), make_run, lambda _: None)
+    assert isinstance(failure, Failure)
+    assert failure.is_user_error
+    assert failure.reason == (
+        "weights could not be written, for the disk is full: make room, then run the command again."
+    )
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device", "weights")

@@ -168,6 +168,20 @@ def test_a_trial_that_fails_is_kept_as_failed_and_the_search_goes_on(workshop, t
     assert go(search, 4)[:3] == trials
 
 
+def test_the_traceback_of_a_trial_is_a_file_of_its_own_and_may_hold_half_a_character(workshop, tmp_path):
+    def engine(runs, **others):
+        failed = [Failure(run, "no memory", "\ud800") for run in runs]
+        return failed if runs[0].spec.trial == 1 else pretend(runs, **others)
+
+    search = make_search(workshop, tmp_path)
+    (tmp_path / "diary.txt").write_text("mine")
+    go(search, 1)
+    (search.folder / "trial-001.error.txt").symlink_to(tmp_path / "diary.txt")
+    go(search, 2, engine)
+    assert (search.folder / "trial-001.error.txt").read_text() == "\\ud800"
+    assert (tmp_path / "diary.txt").read_text() == "mine"
+
+
 def test_a_search_whose_first_trial_fails_ends_and_can_be_tried_again(workshop, tmp_path):
     def engine(runs, **others):
         return [Failure(run, "no memory", "") for run in runs]

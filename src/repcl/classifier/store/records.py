@@ -39,6 +39,7 @@ LARGEST_GAP = 10_000
 LabelType = Literal["text", "number"]
 Count = Annotated[int, Field(ge=0, le=10**12)]
 Number = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
+Seed = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Short = Annotated[str, StringConstraints(max_length=200)]
 Key = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
@@ -302,7 +303,7 @@ class Parameters(BaseModel):
     preset: str = ""
     settings: dict[str, Any] | None = None
     tolerance: float = 0.0
-    seed: int = 0
+    seed: Seed = 0
 
 
 def _usable(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -322,7 +323,7 @@ class Contents(Record):
     method: Short
     kind: InputKind
     settings: dict[str, Any]
-    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
+    seed: Seed
     tasks_learned: Count
     updates_made: Count
     label_type: LabelType

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from repcl.evaluation import Summary
 
 Value = float | int | str | None
+LONGEST_NAME = 200  # in bytes; file systems take 255, and endings are added
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,11 @@ class Table:
 
 def file_name(text: str) -> str:
     """A text, perhaps with the name of a user's data in it, as the name of a file; different texts differ."""
-    return re.sub(r"[^\w@.-]", lambda sign: f"%{ord(sign[0]):02x}", text)
+    name = re.sub(r"[^\w@.-]", lambda sign: f"%{ord(sign[0]):02x}", text)
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    digest = sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return f"{name.encode()[: LONGEST_NAME - len(digest) - 1].decode(errors='ignore')}-{digest}"
 
 
 def word(text: str) -> Cell:

@@ -164,9 +164,29 @@ def read_analysis(path: Path) -> RunAnalysis | None:
         return None
     try:
         content: dict[str, Any] = parse_json(path.read_bytes())
-        return _AS_JSON.validate_python(content) if content["format"] == FORMAT else None
+        if content["format"] != FORMAT:
+            return None
+        found = _AS_JSON.validate_python(content)
+        if found.representations is not None and not _is_whole(found.representations):
+            raise ValueError("lists of unequal lengths")
+        return found
     except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
         raise ResultMismatch(f"{path} is damaged; delete it and analyze the run again.") from error
+
+
+def _is_whole(known: Representations) -> bool:
+    """Whether tables and figures find in the lists what they look for."""
+    estimates = (known.inputs, known.classes, known.same_class)
+    spectra = (known.untouched, known.first, known.last)
+    sizes = {len(matrix) for matrix in known.probes.values()}
+    sizes |= {len(row) for matrix in known.probes.values() for row in matrix}
+    return (
+        all(len(one.steps) == len(one.curve) == len(one.fitted_curve) for one in estimates)
+        and all(one.value is None or one.steps for one in estimates)
+        and all(0 < len(one.raw) == len(one.unit) == len(one.shares) for one in spectra)
+        and len(sizes) <= 1
+        and set(known.probes) == set(known.forward_transfer)
+    )
 
 
 def estimator_of(result: Result) -> EstimatorSettings:

@@ -1,7 +1,6 @@
 """Saves what the encoder makes of all test texts and some training texts, before and after every task."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +10,8 @@ from torch import Tensor
 
 from repcl.data import Example, TaskStream
 from repcl.experiments.runs.result import SavedRepresentations
-from repcl.files import part_of
+from repcl.experiments.runs.store import SAVED, remove_representations
+from repcl.files import part_of, remove_quietly, settle
 from repcl.methods import Method
 from repcl.model import Embedder, Encoder, Processes
 from repcl.model.readouts import SentenceReadout
@@ -31,7 +31,7 @@ class Capture:
     def before_tasks(self, learner: Method) -> None:
         """Save what the untouched encoder makes of all texts, and what their classes and tasks are."""
         if self.processes.is_first:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_representations(self.folder)
         tensors = self._representations(learner) | self._labels()
         if type(learner.encoder.readout) is not SentenceReadout:
             tensors["inputs"] = _narrow(_mean_states(learner.encoder, _test_texts(self.stream)))
@@ -48,7 +48,7 @@ class Capture:
 
     def summary(self) -> SavedRepresentations:
         """What is there, and what it costs."""
-        files = [path for path in self.folder.iterdir() if path.is_file()]
+        files = [path for path in self.folder.iterdir() if SAVED.fullmatch(path.name)]
         size = sum(path.stat().st_size for path in files)
         return SavedRepresentations(folder=self.folder.name, files=len(files), bytes=size)
 
@@ -76,8 +76,13 @@ class Capture:
         self.folder.mkdir(parents=True, exist_ok=True)
         final = self.folder / f"after-{done}.safetensors"
         part = part_of(final)
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part)
-        os.replace(part, final)
+        try:
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part)
+            settle(part)
+            os.replace(part, final)
+        except BaseException:
+            remove_quietly(part)
+            raise
 
 
 def probe_texts(stream: TaskStream) -> list[tuple[int, Example]]:
@@ -93,9 +98,9 @@ def probe_texts(stream: TaskStream) -> list[tuple[int, Example]]:
 def within_task(learner: Method, stream: TaskStream, done: int) -> Tensor:
     """The best class of each test text among those of its own task; -1 where that was not learned yet."""
     number = {name: index for index, name in enumerate(stream.classes)}
-    answers = []
+    answers, place = [], {name: index for index, name in enumerate(learner.classes)}
     for task in stream.tasks[:done]:
-        columns = [learner.classes.index(name) for name in task.classes]
+        columns = [place[name] for name in task.classes]
         if task.test:
             best = learner.scores(task.test)[:, columns].argmax(dim=1).tolist()
             answers += [number[task.classes[index]] for index in best]

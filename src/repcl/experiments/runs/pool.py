@@ -17,6 +17,7 @@ import torch
 
 from repcl.errors import RepclError
 from repcl.experiments.runs.observers import Ended, Event, Listener, Note, Tell
+from repcl.files import about
 
 
 class Job(Protocol):
@@ -104,6 +105,8 @@ def attempt(job: SomeJob, perform: Perform[SomeJob, Outcome], tell: Tell) -> Out
 
 def failure_of(job: Job, error: Exception) -> Failure:
     """The failure that an error caught just now means for a job."""
+    if isinstance(error, OSError):  # a full or broken disk, or permissions
+        return Failure(job, about(error), traceback.format_exc(), is_user_error=True)
     is_user_error = isinstance(error, RepclError)
     reason = str(error) if is_user_error else f"{type(error).__name__}: {error}"
     return Failure(job, reason, traceback.format_exc(), is_user_error)

@@ -21,6 +21,7 @@ from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions
 from repcl.experiments.runs.store import RunFolder, RunStore
+from repcl.files import write_whole
 
 MARK = ".driver"
 MAX_LOST_WORKERS = 5  # a run whose worker was lost that often has probably killed it
@@ -275,7 +276,7 @@ def _marked(folders: Iterable[Path]) -> Iterator[Driver]:
     try:
         for mark in marks:
             mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.write_text(driver.mark, encoding="utf-8")
+            write_whole(mark, driver.mark, durable=False)
         yield driver
     finally:
         for mark in marks:

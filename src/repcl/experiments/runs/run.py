@@ -4,13 +4,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from repcl.data import TaskStream, round_seed
-from repcl.errors import ProcessesDisagree
+from repcl.errors import ProcessesDisagree, ResultMismatch
 from repcl.evaluation import TestedExample, score_predictions
 from repcl.experiments.representations.capture import Capture
 from repcl.experiments.runs.observers import (
@@ -25,7 +26,7 @@ from repcl.experiments.runs.observers import (
 from repcl.experiments.runs.pool import torch_threads
 from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Seconds, installed_versions
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
-from repcl.experiments.runs.store import PREDICTIONS, Progress
+from repcl.experiments.runs.store import PREDICTIONS, REPRESENTATIONS, Progress, is_folder
 from repcl.experiments.runs.tracking import tracked
 from repcl.methods import Method, build_method
 from repcl.model import ALONE, Encoder, Processes
@@ -153,6 +154,26 @@ def check_agreement(learner: Method, predicted: Sequence[str | None]) -> None:
         )
 
 
+def check_progress(run: ResolvedRun, progress: Progress, path: Path) -> None:
+    """Refuse measurements that cannot be of this run, before they become part of its result."""
+    tasks, known = run.stream.tasks, {None, *run.stream.classes}
+    wanted = list(accumulate(len(task.test) for task in tasks))[: len(progress.predictions)]
+    if (
+        [len(after) for after in progress.predictions] != wanted
+        or len(progress.seconds) != len(wanted)
+        or not all(known.issuperset(after) for after in progress.predictions)
+    ):
+        raise ResultMismatch(
+            f"Expected a prediction for each test text of the tasks learned in the checkpoint of {path}, "
+            "found others: it is damaged; use --fresh to run it again."
+        )
+    if progress.saves_representations and not is_folder(path / REPRESENTATIONS):
+        raise ResultMismatch(
+            f"Expected the representations that the run has saved in {path / REPRESENTATIONS}, found none: "
+            "use --fresh to run it again."
+        )
+
+
 def tested_examples(stream: TaskStream, progress: Progress) -> list[TestedExample]:
     """Each test example with its predictions after its own task and every later one."""
     tested, index = [], 0
@@ -226,7 +247,8 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
         if run.folder is not None
         else None
     )
-    if loaded is not None:
+    if loaded is not None and run.folder is not None:
+        check_progress(run, loaded[1], run.folder.path)
         return loaded
     learner = build_method(
         plan.method,

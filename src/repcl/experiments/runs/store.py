@@ -11,16 +11,16 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from filelock import FileLock, Timeout
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from repcl.data.names import inside
 from repcl.errors import MissingData, RepclError, ResultMismatch
 from repcl.evaluation import TestedExample, read_predictions, score_predictions, write_predictions
 from repcl.experiments.runs.result import Result, read_result
-from repcl.files import PART, parse_json, part_of, write_whole
+from repcl.files import PART, is_plain, parse_json, part_of, remove_quietly, settle, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,15 @@ if TYPE_CHECKING:
 RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.json"
 REPRESENTATIONS, TRACKING = "representations", "tracking"
 PROGRESS, LOCK = "progress.json", ".lock"
+TRACKED = ("tensorboard", "wandb", "wandb-run.txt")
 CHECKPOINT = re.compile(r"checkpoint-(\d{1,6})")
+SAVED = re.compile(r"after-\d{1,6}\.safetensors")
+DRAWN = re.compile(r"analysis(-authors)?(-(fitting-[a-z-]+|spectrum|drift|probes-\d+)\.(svg|png)|\.json)")
+UNFINISHED = re.compile(
+    rf"{re.escape(PART)}[0-9a-f]{{12}}-"
+    rf"({re.escape(RESULT)}|{re.escape(PREDICTIONS)}|{CHECKPOINT.pattern}|{SAVED.pattern})"
+)
+"""What files and checkpoints are called that a process was writing when it ended."""
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # some shared file systems have none
 METRICS = (
     "accuracy_matrix",
@@ -56,6 +64,8 @@ class Progress:
         saves_representations: whether the run saves them, from its first task on.
         steps: of optimization, made so far.
     """
+
+    __pydantic_config__: ClassVar = ConfigDict(allow_inf_nan=False)
 
     fingerprint: str
     predictions: list[list[str | None]] = field(default_factory=list)
@@ -190,7 +200,7 @@ class RunFolder:
         Args:
             waiting: is told once, in words, if another process is making the run.
         """
-        self._refuse_links()
+        self._refuse_foreign()
         self.path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path / LOCK, fallback_to_soft=False)
         try:
@@ -203,10 +213,12 @@ class RunFolder:
             if error.errno not in NO_LOCKS:
                 raise
         try:
+            if lock.is_locked:
+                self._sweep()
             yield
         finally:
             if lock.is_locked and self.is_finished:
-                (self.path / LOCK).unlink(missing_ok=True)  # whoever waits for it finds the result
+                remove_quietly(self.path / LOCK)  # whoever waits for it finds the result
             lock.release()
 
     def finish(self, result: Result, tested: Iterable[TestedExample]) -> None:
@@ -214,17 +226,20 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         write_predictions(self.path / PREDICTIONS, tested)
         write_whole(self.path / RESULT, result.to_json())
-        self._remove_checkpoints()
+        with suppress(OSError):  # the run is made; what is left of it here is swept up the next time
+            self._remove_checkpoints()
 
     def start_over(self) -> None:
-        """Forget an earlier run: checkpoints, result, analyses with their figures, and all it saved."""
+        """Forget an earlier run: result, checkpoints, analyses with their figures, and all it saved."""
+        (self.path / RESULT).unlink(missing_ok=True)  # first, for it must not speak of what is gone
         self._remove_checkpoints()
-        (self.path / RESULT).unlink(missing_ok=True)
-        for pattern in (ANALYSIS, "analysis-*.json", "analysis-*.svg", "analysis-*.png"):
-            for path in self.path.glob(pattern):
-                path.unlink()
-        for folder in (self.representations, self.tracking):
-            shutil.rmtree(folder, ignore_errors=True)
+        remove_named(self.path, DRAWN)
+        remove_representations(self.representations)
+        for name in TRACKED:
+            shutil.rmtree(self.tracking / name, ignore_errors=True)
+            remove_quietly(self.tracking / name)
+        with suppress(OSError):
+            self.tracking.rmdir()
 
     def files(self) -> dict[str, bytes]:
         """The content of all files, by their path in the folder."""
@@ -233,7 +248,7 @@ class RunFolder:
 
     def lay_down(self, files: Mapping[str, bytes]) -> None:
         """Write the files of a run made elsewhere as if it had been made here; its result comes last."""
-        shutil.rmtree(self.representations, ignore_errors=True)
+        remove_representations(self.representations)
         for name in sorted(files, key=lambda name: name == RESULT):
             path = self.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -257,10 +272,17 @@ class RunFolder:
 
         final = self.path / f"checkpoint-{len(progress.predictions)}"
         part = part_of(final)
-        save_method(method, name, part)
-        (part / PROGRESS).write_text(json.dumps(asdict(progress), ensure_ascii=False), encoding="utf-8")
-        os.rename(part, final)
-        self._remove_checkpoints(but=final)
+        try:
+            save_method(method, name, part)
+            (part / PROGRESS).write_text(json.dumps(asdict(progress), ensure_ascii=False), encoding="utf-8")
+            for file in part.iterdir():
+                settle(file)
+            os.rename(part, final)
+        except BaseException:
+            _remove_checkpoint(part)
+            raise
+        with suppress(OSError):
+            self._remove_checkpoints(but=final)
 
     def load_checkpoint(
         self, encoder: "str | Encoder", device: "torch.device | str | None", processes: "Processes"
@@ -291,24 +313,78 @@ class RunFolder:
         return max(self._checkpoints(), key=lambda path: int(path.name.partition("-")[2]), default=None)
 
     def _checkpoints(self) -> list[Path]:
-        """Folders that `save_checkpoint` made; links and other names are somebody else's."""
-        found = [path for path in self.path.glob("checkpoint-*") if CHECKPOINT.fullmatch(path.name)]
-        return [path for path in found if path.is_dir() and not path.is_symlink()]
+        """Folders that `save_checkpoint` made; links, other names and other contents are somebody else's."""
+        return [path for path in self._folders(CHECKPOINT) if os.path.lexists(path / PROGRESS)]
+
+    def _folders(self, names: re.Pattern[str]) -> list[Path]:
+        found = self.path.iterdir() if self.path.is_dir() else ()
+        return [path for path in found if names.fullmatch(path.name) and is_folder(path)]
 
     def _remove_checkpoints(self, *, but: Path | None = None) -> None:
-        """Drop checkpoints, half-written ones too."""
-        parts = [path for path in self.path.glob(f"{PART}*-checkpoint-*") if not path.is_symlink()]
-        for path in (*self._checkpoints(), *parts):
+        """Drop checkpoints; those half written or half removed, too."""
+        for path in (*self._folders(CHECKPOINT), *self._folders(UNFINISHED)):
             if path != but:
-                shutil.rmtree(path)
+                _remove_checkpoint(path)
 
-    def _refuse_links(self) -> None:
-        """A link inside a run's folder would lead to files that are not the run's."""
+    def _sweep(self) -> None:
+        """Remove what a process that was killed left, while no other one can be writing."""
+        with suppress(OSError):
+            for folder in (self.path, self.representations):
+                remove_named(folder, UNFINISHED)
+            newest = None if self.is_finished else self._newest_checkpoint()
+            self._remove_checkpoints(but=newest)
+
+    def _refuse_foreign(self) -> None:
+        """A link inside a run's folder leads to files that are not the run's, and its lock is empty."""
         for path in (self.path, self.representations, self.tracking, self.path / RESULT, self.path / LOCK):
             if path.is_symlink():
                 raise ResultMismatch(
                     f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."
                 )
+        lock = self.path / LOCK
+        if lock.exists() and (not lock.is_file() or lock.stat().st_size):
+            raise ResultMismatch(
+                f"Expected an empty file at {lock}, or none, found something else: remove it, or use another "
+                "--out."
+            )
+
+
+def remove_representations(folder: Path) -> None:
+    """Remove the representations that a run saved; a folder that holds something else as well stays."""
+    if is_folder(folder):
+        for names in (SAVED, UNFINISHED):
+            remove_named(folder, names)
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def remove_named(folder: Path, names: re.Pattern[str]) -> None:
+    """Remove the plain files of a folder that have such names."""
+    for path in folder.iterdir() if is_folder(folder) else ():
+        if names.fullmatch(path.name) and is_plain(path):
+            path.unlink()
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder, not a link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _remove_checkpoint(path: Path) -> None:
+    """Remove the files of a checkpoint; what else may be in the folder stays, and then the folder too.
+
+    The file without which it is no checkpoint goes first: one that is half removed is never read.
+    """
+    from repcl.methods.state import MEMORY, STATE, WEIGHTS
+
+    own = (PROGRESS, STATE, WEIGHTS, MEMORY)
+    there = set(os.listdir(path)) if path.is_dir() else set()
+    if PROGRESS not in there and not there <= {*own}:
+        return  # somebody's own folder
+    for name in own:
+        (path / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        path.rmdir()
 
 
 def _agree(stored: Any, computed: Any) -> bool:

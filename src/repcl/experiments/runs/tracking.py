@@ -11,6 +11,7 @@ from torch import Tensor
 
 from repcl.errors import InvalidSetting, MissingPackage, UnknownName
 from repcl.experiments.runs.observers import RunObserver
+from repcl.files import write_whole
 from repcl.training import Stage
 
 TRACKERS = ("tensorboard", "wandb")
@@ -112,7 +113,7 @@ def _tracker(name: str, title: str, folder: Path, steps: int) -> Tracker:
         return board
     identity = folder / WANDB_RUN
     if not identity.exists():
-        identity.write_text(uuid.uuid4().hex, encoding="utf-8")
+        write_whole(identity, uuid.uuid4().hex)
     run: Tracker = WandBTracker(
         PROJECT,
         name=title,

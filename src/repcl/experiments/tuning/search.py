@@ -25,6 +25,7 @@ from repcl.experiments.runs.spec import (
 )
 from repcl.experiments.tuning.space import Space, fit_space, load_space
 from repcl.experiments.tuning.trials import Trial, TrialStore, draw_settings
+from repcl.files import write_whole
 
 TASKS = 3
 HELD_OUT = 4  # one distinct text of a class in so many
@@ -253,7 +254,7 @@ def _accuracies(outcomes: Sequence[Result | Failure], folder: Path, number: int)
     for outcome in outcomes:
         if isinstance(outcome, Failure):
             log = folder / f"trial-{number:03d}.error.txt"
-            log.write_text(outcome.details, encoding="utf-8")
+            write_whole(log, outcome.details.encode("utf-8", "backslashreplace"), durable=False)
             if number == 0:
                 raise SearchFailed(f"The preset's own settings cannot be tried: {outcome.reason} (see {log})")
     reached = [outcome.final_accuracy for outcome in outcomes if isinstance(outcome, Result)]

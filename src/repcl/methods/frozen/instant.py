@@ -31,7 +31,9 @@ class InstantSettings(KeepingSettings):
     """Settings of the instant learner."""
 
     maps: int = Field(3, ge=1, le=1000, description="independent random maps, whose scores are averaged")
-    features: int = Field(2000, ge=1, description="random features of each map; memory grows with the square")
+    features: int = Field(
+        2000, ge=1, le=100_000, description="random features of each map; memory grows with the square"
+    )
     ridge: float | None = Field(None, gt=0, description="λ; left open, generalized cross-validation chooses")
     balanced: bool | None = Field(
         None,
@@ -156,8 +158,8 @@ class Instant(FrozenMethod):
 
     def _problem(self, moments: Moments, *, balanced: bool) -> tuple[Tensor, Tensor]:
         """G, right on and above its diagonal, and Q of the regression on one-hot targets."""
-        gram = moments.upper_gram() / FEATURE_STEPS**2
-        sums = moments.sums.double().T / FEATURE_STEPS
+        gram = moments.upper_gram().div_(FEATURE_STEPS**2)
+        sums = moments.sums.double().div_(FEATURE_STEPS).T
         if not balanced:
             return gram, sums
         # Class by class Gram matrices would not fit, so the spread inside classes is taken as shared:

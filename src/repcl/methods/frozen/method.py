@@ -270,7 +270,8 @@ class FrozenMethod(Method):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Become what the learner would be, had it seen these classes only, and under these names."""
-        indices = [[self.classes.index(name) for name in names] for names in groups.values()]
+        place = {name: index for index, name in enumerate(self.classes)}
+        indices = [[place[name] for name in names] for names in groups.values()]
         self.ledger.regroup(indices, len(self.classes), self.features)
         self.classes = list(groups)
         self._solution = self._sound(self.solve)
@@ -322,10 +323,12 @@ class FrozenMethod(Method):
                 f"Only learners on one encoder can be united, found {self.encoder.name!r} and "
                 f"{other.encoder.name!r} with other weights or another input kind."
             )
-        self.classes += [name for name in other.classes if name not in self.classes]
+        known = set(self.classes)
+        self.classes += [name for name in other.classes if name not in known]
+        place = {name: index for index, name in enumerate(self.classes)}
         self.tasks_learned += other.tasks_learned
         self.ledger.grow_to(len(self.classes))
-        self.ledger.absorb(other.ledger, [self.classes.index(name) for name in other.classes])
+        self.ledger.absorb(other.ledger, [place[name] for name in other.classes])
         self._solution = self.solve()
 
     def _indices(self, examples: Sequence[Example]) -> Tensor:
