@@ -6,6 +6,7 @@ import pytest
 from repcl.classifier import InvalidInput
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods import METHODS
+from repcl.methods.frozen.instant import Instant
 from tests.classifier.conftest import toy
 
 SENTENCE_METHODS = [name for name in METHODS if "sentence" in METHODS[name].kinds]
@@ -198,3 +199,9 @@ def test_trained_methods_cannot_be_united(make):
     first, second = make().fit(*toy("fruit", "vehicle")), make().fit(*toy("weather", "place"))
     with pytest.raises(InvalidSetting, match="cannot take over what another classifier learned"):
         first.absorb(second)
+
+
+def test_an_update_says_that_classes_are_balanced(make, monkeypatch):
+    monkeypatch.setattr(Instant, "_choose_balance", lambda _: True)
+    assert make("instant").fit(*toy("fruit", "vehicle")).last_update_.is_balanced
+    assert not make("ncm").fit(*toy("fruit", "vehicle")).last_update_.is_balanced

@@ -19,6 +19,7 @@ from repcl.classifier.state import Checked, Checks, ClassifierState
 from repcl.classifier.store.records import Comparison, Update, now
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting, UnknownName
+from repcl.methods.frozen.instant import Instant
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.training import Observer
 
@@ -86,6 +87,7 @@ def learn(
         emptied=len(emptied),
         is_exact=not lesson.outdated.learned or method.takes_back_exactly or method.keeps_everything,
         recognized=recognized(state, keeps_hashes=keeps_hashes),
+        is_balanced=isinstance(method, Instant) and method.is_balanced,
         **dict(comparison),
     )
 

@@ -213,6 +213,8 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
 def about_known_texts(update: "Update") -> list[str]:
     """What an update did to texts that were known before, a sentence each."""
     said = []
+    if update.is_balanced:
+        said.append("Every class weighs the same, whatever its number of texts: recall gains by it.")
     if update.corrected:
         said.append(
             f"Corrected {counted(update.corrected, 'text')} that had another label before"

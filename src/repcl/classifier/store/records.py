@@ -159,6 +159,7 @@ class Update(Comparison):
         not_found: texts that should have been taken back but were not known.
         unchecked: those of the forgotten texts of which nothing is kept that could tell if they were learned.
         emptied: classes that lost their last text, and are gone.
+        is_balanced: whether every class weighs the same, because left-out texts of rare ones gain by it.
         is_exact: whether nothing is left of the labels and texts that were taken back; trained weights keep
             traces of what they were trained on.
         recognized: which of the texts learned so far will be recognized when they come again; None where
@@ -179,6 +180,7 @@ class Update(Comparison):
     unchecked: Count = 0
     emptied: Count = 0
     is_exact: bool = True
+    is_balanced: bool = False
     recognized: Literal["all", "some", "none"] | None = None
 
 
