@@ -235,7 +235,11 @@ def test_scores_that_ran_away_are_said(value):
 
 
 def held_out_of_many(make):
-    return make("ncm", holdout_per_class=5).fit(*toy("fruit", "vehicle", "place", texts=40)).fitted_state()
+    return (
+        make("ncm", holdout_per_class=5, settings={"keep_embeddings": False})
+        .fit(*toy("fruit", "vehicle", "place", texts=40))
+        .fitted_state()
+    )
 
 
 def test_a_classifier_is_calibrated_by_a_bounded_number_of_texts_spread_over_its_classes(make, monkeypatch):

@@ -255,7 +255,7 @@ BLOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "exemplars": lambda contents: contents["held_out"]["file"],
     "config": lambda contents: contents["encoder"]["config"],
     "tokenizer": lambda contents: contents["encoder"]["tokenizer"],
-    "tensor": lambda contents: contents["tensors"]["ledger.sums.0.sums"],
+    "tensor": lambda contents: contents["tensors"]["ledger.kept.labels"],
 }
 
 FOLDERS: dict[str, Callable[[Path], Read]] = {
