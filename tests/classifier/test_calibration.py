@@ -103,6 +103,20 @@ def test_familiarity_is_the_sigmoid_of_both_signs():
     assert rule.applies(evidence).tolist() == [True, False]
 
 
+def test_a_text_farther_away_than_any_known_one_is_unknown_however_sure_the_answer():
+    familiarity = Familiarity(confidence=1.0, nearness=0.0, offset=0.0, threshold=0.5, least_nearness=0.4)
+    rule = unknown_rule(Calibration(threshold=0.9, familiarity=familiarity), [], threshold="auto")
+    evidence = Evidence(["a", "b"], np.array([[0.9, 0.1], [0.9, 0.1]]), np.array([0.4, 0.39]))
+    assert rule.applies(evidence).tolist() == [False, True]
+
+
+def test_the_least_nearness_is_that_of_a_hundred_texts_or_more():
+    scores, labels, near = far_and_near(texts=100)
+    assert calibrate(scores, labels, list("abcde"), near).familiarity.least_nearness == near.nearest.min()
+    scores, labels, near = far_and_near(texts=99)
+    assert calibrate(scores, labels, list("abcde"), near).familiarity.least_nearness is None
+
+
 def test_a_class_with_a_threshold_of_its_own_is_held_to_it():
     familiarity = Familiarity(
         confidence=0.0, nearness=1.0, offset=0.0, threshold=0.5, class_thresholds={"b": 0.6}

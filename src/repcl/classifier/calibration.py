@@ -21,6 +21,8 @@ ENOUGH = 20
 """Held-out texts from which on exemplars, which were trained on, are not asked."""
 ENOUGH_OF_A_CLASS = 40
 """Texts that are given a class from which on it has a threshold of its own."""
+ENOUGH_TO_BE_FAR = 100
+"""Texts from which on the least near of them bounds what can be known at all."""
 ROUNDING = 1e-6
 COLDEST, HOTTEST = 1e-3, 1e3
 
@@ -121,6 +123,7 @@ def _familiarity(
         offset=offset,
         threshold=_least_of(reached),
         class_thresholds=own,
+        least_nearness=min(1.0, float(nearness.nearest.min())) if len(rows) >= ENOUGH_TO_BE_FAR else None,
     )
 
 
@@ -169,6 +172,8 @@ class UnknownRule:
         weights = np.array([self.familiarity.confidence, self.familiarity.nearness])
         signs = _signs(evidence.probabilities, evidence.nearness)
         found: Scores = expit(signs @ weights + self.familiarity.offset)
+        if self.familiarity.least_nearness is not None:
+            found[evidence.nearness < self.familiarity.least_nearness] = 0.0
         return found
 
     def mark(self, labels: Any, is_unknown: NDArray[np.bool_]) -> Any:

@@ -194,7 +194,8 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
     ]
     if learned or update.held_out:
         what = " and ".join(learned) or "nothing"
-        say(f"Learned {what} from {update.examples} texts; {update.held_out} more held out.")
+        held_out = f"; {update.held_out} more held out" if update.held_out else ""
+        say(f"Learned {what} from {counted(update.examples, 'text')}{held_out}.")
     else:
         say("Nothing is new: all texts are known with these labels.")
     for sentence in about_known_texts(update):

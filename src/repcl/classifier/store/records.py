@@ -196,6 +196,8 @@ class Familiarity(Record):
         offset: of both.
         threshold: what 95 % of texts of known classes reach.
         class_thresholds: the same for texts that are given one class, where enough texts are.
+        least_nearness: the lowest cosine that any text of a known class had; what is farther away is unknown
+            however sure the answer is. None where it was measured on few texts.
     """
 
     confidence: float
@@ -203,6 +205,7 @@ class Familiarity(Record):
     offset: float
     threshold: Share
     class_thresholds: dict[str, Share] = {}
+    least_nearness: Annotated[float, Field(ge=-2, le=1)] | None = None
 
 
 class Calibration(Record):
