@@ -54,6 +54,11 @@ def test_a_column_with_a_semicolon_in_its_name_does_not_change_the_separator(tmp
     )
 
 
+def test_the_usual_separator_wins_where_both_find_the_columns(tmp_path):
+    found, notes = read(tmp_path / "a.csv", "a;text;label;b,text,label\n1,Hello,greet\n")
+    assert (found, notes) == ([Example("Hello", "greet")], [])
+
+
 def test_the_separator_that_finds_most_columns_is_used_to_name_them(tmp_path):
     with pytest.raises(InvalidData, match=r"columns found: 'question', 'topic'\).*with --text-column"):
         read(tmp_path / "a.csv", "question;topic\nHello;greet\n")

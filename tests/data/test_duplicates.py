@@ -13,7 +13,7 @@ def test_case_spaces_and_punctuation_make_no_other_text(other):
     assert plain_text(other) == "where is my parcel"
 
 
-@pytest.mark.parametrize(("one", "other"), [("a1", "a2"), ("5 €", "5 $ more"), ("!", "?"), ("हिन्दी", "हन्द")])
+@pytest.mark.parametrize(("one", "other"), [("a1", "a2"), ("5 €", "5 $ more"), ("!", "?"), ("की", "का")])
 def test_other_letters_digits_and_vowels_make_another_text(one, other):
     assert plain_text(one) != plain_text(other)
 
