@@ -187,8 +187,7 @@ CHANGES = [
     ["learn", "model", "more.csv", "--device", "cpu", "--accept"],
     ["classes", "rename", "model", "fruit", "food"],
     ["classes", "remove", "model", "vehicle", "--purge"],
-    ["rollback", "model", "1"],
-    ["history", "model", "--keep", "1"],
+    ["history", "model", "--keep-last", "1"],
 ]
 
 
@@ -615,6 +614,29 @@ def test_reports_and_equal_grids_at_once_do_not_harm_each_other(furnished):
     seen = at_once(room, [["report", "out"], ["report", "out"], grid, grid, ["report", "out"]])
     assert [one.code for one in seen] == [0] * 5, [one.said[-500:] for one in seen]
     assert not any(judge(room, before, [([], one) for one in seen]).values())
+
+
+def test_the_commands_work_where_nothing_is_hostile(furnished):
+    """Or a list of refusals would prove nothing."""
+    ATTACKS["nothing"] = lambda room: [
+        *CHANGES,
+        ["rollback", "model", "5"],
+        ["learn", "made", "a.csv", *LEARN],
+        [*BENCH, "--benchmark", "tickets.csv", "--fresh"],
+        ["report", "out"],
+        ["evaluate", "model", "a.csv", "--device", "cpu"],
+        ["predict", "model", "--file", "a.csv"],
+        ["discover", "model", "a.csv", "--threshold", "1", "--device", "cpu"],
+        ["classes", "model"],
+    ]
+    try:
+        with prepared(furnished, "nothing") as (room, commands):
+            seen = [watch(room, words) for words in commands]
+            assert [one.code for one in seen] == [0] * len(commands), [one.said for one in seen]
+            assert (room / "groups.csv").exists()
+            assert (room / "out/tickets/ncm/round-0/result.json").exists()
+    finally:
+        del ATTACKS["nothing"]
 
 
 # ---- the watch itself ---------------------------------------------------------------------------
