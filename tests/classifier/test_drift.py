@@ -23,8 +23,8 @@ class Fixed:
         self.method = type("Method", (), {"classes": list(sizes or "ab")})()
         self.sizes = sizes or {}
 
-    def texts_learned(self, name):
-        return self.sizes.get(name)
+    def texts_of_classes(self):
+        return {name: self.sizes.get(name) for name in self.method.classes}
 
     def probabilities(self, examples):
         names = self.method.classes

@@ -432,7 +432,8 @@ def test_a_known_text_is_taken_out_by_its_kept_row_though_another_machine_comput
         elsewhere.take_back(task.train[:1], are_known=False)
     elsewhere.take_back(task.train[:1])
     assert_same_statistics(elsewhere, learned(Instant, Task(task.classes, task.train[1:], [])))
-    assert (elsewhere.class_size("fruit"), elsewhere.class_size("vehicle")) == (3, 4)
+    sizes = elsewhere.class_sizes()
+    assert (sizes["fruit"], sizes["vehicle"]) == (3, 4)
 
 
 @every_method

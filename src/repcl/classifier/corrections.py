@@ -147,11 +147,11 @@ def plan_removal(state: ClassifierState, examples: Sequence[Example]) -> Removal
 
 def texts_left(state: ClassifierState, gone: Sequence[Example]) -> dict[str, int]:
     """How many texts each class that loses some is still learned from, where that is known."""
-    left: dict[str, int] = {}
+    learned, left = state.texts_of_classes(), {}
     for name, taken in Counter(example.label for example in gone).items():
-        learned = state.texts_learned(name)
-        if learned is not None:
-            left[name] = learned - taken
+        there = learned.get(name)
+        if there is not None:
+            left[name] = there - taken
     return left
 
 

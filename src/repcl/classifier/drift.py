@@ -151,7 +151,8 @@ def _asked(state: ClassifierState, texts: Any, what: str) -> _Counts:
 def _learned(state: ClassifierState) -> tuple[_Counts, str]:
     """What was learned, and how to call it."""
     method, chosen_by = state.method, state.calibration.texts
-    sizes = {name: state.texts_learned(name) for name in method.classes}
+    counted = state.texts_of_classes()
+    sizes = {name: counted[name] for name in method.classes}
     learned = {name: size for name, size in sizes.items() if size is not None}
     if len(learned) < len(sizes):  # shares of some classes only would mislead
         learned = {}

@@ -40,13 +40,13 @@ def overview(state: ClassifierState) -> list[ClassOverview]:
             mixed[check.label][check.answer] += 1
             mixed[check.answer][check.label] += 1
     kept = Counter(example.label for example in state.kept_texts())
-    found = []
+    found, learned = [], state.texts_of_classes()
     for name in sorted(state.names):
         other, count = min(mixed[name].items(), key=lambda pair: (-pair[1], pair[0]), default=(None, 0))
         found.append(
             ClassOverview(
                 name=name,
-                learned=state.texts_learned(name) if name in state.method.classes else 0,
+                learned=learned[name],
                 kept=kept[name],
                 checked=checked[name],
                 recall=right[name] / checked[name] if checked[name] else None,

@@ -98,10 +98,15 @@ class ClassifierState:
 
     def texts_learned(self, name: str) -> int | None:
         """How many texts a class was learned from, each as often as it was; None where nobody knows."""
-        counted = self.method.class_size(name)
-        if counted is not None or name in self.known.unlisted:
-            return counted
-        return self.known.texts_of(name)
+        return self.texts_of_classes()[name]
+
+    def texts_of_classes(self) -> dict[str, int | None]:
+        """The same of all classes, in the time that one takes."""
+        counted = self.method.class_sizes()
+        return {
+            name: counted.get(name, None if name in self.known.unlisted else self.known.texts_of(name))
+            for name in self.names
+        }
 
     def scores(self, examples: Sequence[Example]) -> Scores:
         """Scores of the learned classes, in the method's order, (examples, classes)."""

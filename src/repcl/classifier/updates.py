@@ -116,7 +116,8 @@ def forget_texts(
     left = texts_left(state, gone)
     labels = {*removal.known.labels, *(example.label for example in gone)}
     stay = {example.label for example in [*held, *last]}
-    emptied = [name for name in labels - stay if left.get(name, state.texts_learned(name)) == 0]
+    learned = state.texts_of_classes()
+    emptied = [name for name in labels - stay if left.get(name, learned.get(name)) == 0]
     if any(count < 0 for count in left.values()):
         name = min(left, key=lambda one: left[one])
         raise InvalidInput(f"More texts of {name!r} are to be forgotten than were learned: check the labels.")
@@ -279,8 +280,8 @@ def _take_back(state: ClassifierState, known: Sequence[Example], claimed: Sequen
 
 def _emptied(state: ClassifierState, names: Iterable[str]) -> list[str]:
     """Those of the classes that have no text any more."""
-    held = {example.label for example in state.held_out}
-    return [name for name in names if name not in held and state.texts_learned(name) == 0]
+    held, learned = {example.label for example in state.held_out}, state.texts_of_classes()
+    return [name for name in names if name not in held and learned.get(name) == 0]
 
 
 def _leave_out(state: ClassifierState, names: Sequence[str], *, always: bool = False) -> None:

@@ -144,9 +144,9 @@ class Method(RowOwner, ABC):
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
 
-    def class_size(self, name: str) -> int | None:  # noqa: ARG002 (for subclasses)
-        """How many examples a class was learned from, where that is counted."""
-        return None
+    def class_sizes(self) -> dict[str, int]:
+        """How many examples each class was learned from, where that is counted."""
+        return {}
 
     def take_back(self, examples: Sequence[Example]) -> None:
         """Drop examples, each with the label it was learned with, from all that is kept.

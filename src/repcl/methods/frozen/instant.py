@@ -87,6 +87,7 @@ class Instant(FrozenMethod):
             factor = ridge_factor(gram, ridge)
             weights.append(ridge_weights(factor, targets))
             self._factors.append(factor)
+            del gram, targets  # of many classes they take as much as the solution
         return tuple(weights)
 
     def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
@@ -110,16 +111,17 @@ class Instant(FrozenMethod):
         solved = half_solved(factor, features)
         if not balanced:
             return without_itself(features @ weights, products(solved, solved), labels)
-        means = moments.means() / FEATURE_STEPS
+        # of the classes asked about only: all means times all weights would be quadratic in the classes
+        means = moments.sums[labels].double() / moments.counts[labels].clamp(min=1)[:, None] / FEATURE_STEPS
         solved_means = half_solved(factor, means)
         left = ClassMeansWithout(
             sizes=moments.counts[labels].double(),
             even=float(_even(moments.counts.double())),
             row_products=products(solved, solved),
-            cross_products=products(solved, solved_means[labels]),
-            mean_products=products(solved_means, solved_means)[labels],
+            cross_products=products(solved, solved_means),
+            mean_products=products(solved_means, solved_means),
         )
-        return left.scores(features @ weights, (means @ weights)[labels], labels)
+        return left.scores(features @ weights, means @ weights, labels)
 
     def _choose_balance(self) -> bool:
         """Whether every class weighs the same: as set, or as the recall of left-out texts says."""

@@ -16,6 +16,8 @@ MOST_ASKED = 1000
 """Texts asked after each update; more would take longer than learning."""
 MOST_PAIRS = 4 * 10**6
 """Pairs of texts that are compared to find nearest ones."""
+PART = 16_384
+"""Rows whose numbers are widened at a time; all of many would take gigabytes."""
 SURE = 1 - 1e-6
 """The largest leverage that is believed; at 1 nothing but the text itself decides."""
 
@@ -46,9 +48,9 @@ class LeftOut:
 def row_keys(rows: Tensor) -> Tensor:
     """A number for each row that no other row has, but for chance."""
     multipliers = np.random.RandomState(0).randint(-(2**62), 2**62, rows.shape[1], dtype=np.int64)
-    with np.errstate(over="ignore"):
-        found = rows.numpy().astype(np.int64) @ multipliers  # wraps around, which is exact
-    return torch.from_numpy(found)
+    with np.errstate(over="ignore"):  # wraps around, which is exact
+        found = [part.numpy().astype(np.int64) @ multipliers for part in torch.split(rows, PART)]
+    return torch.from_numpy(np.concatenate(found))
 
 
 def spread_sample(labels: Tensor, keys: Tensor, most: int) -> Tensor:
@@ -134,10 +136,16 @@ def products(one: Tensor, other: Tensor) -> Tensor:
 
 def nearest_others(kept: KeptRows, asked: Tensor) -> tuple[Tensor, Tensor]:
     """Cosines of kept rows with the nearest other row, and with the nearest of another class; -2 if none."""
-    similar = cosines(kept.rows[asked], kept.rows)
+    similar = torch.cat([cosines(kept.rows[asked], part) for part in torch.split(kept.rows, PART)], dim=1)
     similar[torch.arange(len(asked)), asked] = -2.0
     is_own = kept.labels[asked][:, None] == kept.labels[None, :]
     return similar.amax(dim=1), similar.masked_fill(is_own, -2.0).amax(dim=1)
+
+
+def nearest_cosines(rows: Tensor, kept: Tensor) -> Tensor:
+    """Cosine of each row with the nearest of the kept rows, (rows,)."""
+    parts = [cosines(rows, part).amax(dim=1) for part in torch.split(kept, PART)]
+    return torch.stack(parts).amax(dim=0)
 
 
 def cosines(rows: Tensor, others: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from repcl.methods.frozen.left_out import (
     MOST_ASKED,
     MOST_PAIRS,
     LeftOut,
-    cosines,
+    nearest_cosines,
     nearest_others,
     row_keys,
     spread_sample,
@@ -130,6 +130,7 @@ class FrozenMethod(Method):
         with self.observer.stage(Stage.EMBEDDING):
             rows = self.embed(task.train)
         with self.observer.stage(Stage.SOLVING):
+            self._solution = None  # of many classes it takes as much memory as the next one
             self.ledger.grow_to(len(self.classes))
             self.ledger.book_in(rows, self._indices(task.train), self.features)
             self._solution = self.solve()
@@ -259,8 +260,9 @@ class FrozenMethod(Method):
         rows = self.embed(examples)
         if not len(rows):
             return torch.zeros(0)
-        found = [cosines(chunk, self.ledger.kept.rows).amax(dim=1) for chunk in torch.split(rows, CHUNK)]
-        return torch.cat(found)
+        return torch.cat(
+            [nearest_cosines(chunk, self.ledger.kept.rows) for chunk in torch.split(rows, CHUNK)]
+        )
 
     def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Scores of kept rows, each as if it had not been learned, (examples, seen classes)."""
@@ -273,12 +275,13 @@ class FrozenMethod(Method):
         place = {name: index for index, name in enumerate(self.classes)}
         indices = [[place[name] for name in names] for names in groups.values()]
         self.ledger.regroup(indices, len(self.classes), self.features)
-        self.classes = list(groups)
+        self.classes, self._solution = list(groups), None
         self._solution = self._sound(self.solve)
 
-    def class_size(self, name: str) -> int:
-        """How many examples a class was learned from."""
-        return int(self.ledger.class_sizes(len(self.classes))[self.classes.index(name)])
+    def class_sizes(self) -> dict[str, int]:
+        """How many examples each class was learned from."""
+        sizes = self.ledger.class_sizes(len(self.classes)).tolist()
+        return dict(zip(self.classes, sizes, strict=True))
 
     def may_have_learned(self, examples: Sequence[Example]) -> list[bool]:
         """Whether each example is among those learned with its label, as far as anything kept can tell."""
@@ -309,10 +312,8 @@ class FrozenMethod(Method):
     def forget_examples(self, examples: Sequence[Example]) -> None:
         """Become what the learner would be, had it never seen these examples; emptied classes vanish."""
         self.take_back(examples, are_known=False)
-        touched = {example.label for example in examples}
-        self.regroup_classes(
-            {name: [name] for name in self.classes if name not in touched or self.class_size(name) > 0}
-        )
+        touched, left = {example.label for example in examples}, self.class_sizes()
+        self.regroup_classes({name: [name] for name in self.classes if name not in touched or left[name] > 0})
 
     def absorb(self, other: "FrozenMethod") -> None:
         """Become what the learner would be, had it also seen all that another one learned."""
