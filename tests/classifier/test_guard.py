@@ -125,6 +125,25 @@ def test_among_more_classes_one_has_to_lose_more():
     assert len(compare(*answers(100, 5, ["c1"] * 3)).reasons) == 1
 
 
+def test_a_class_is_not_named_for_losing_as_much_as_all_the_others():
+    labels, before, after = answers(10, 5, ["c1", "c1"])
+    after = ["c0" if place % 5 == 4 and place > 4 else label for place, label in enumerate(after)]
+    # the others lose (9 + 0.5) / (45 + 1) = 0.21 of theirs; 2 of 5 by that rate is 0.28
+    assert not [why for why in compare(labels, before, after).reasons if why.startswith("class")]
+
+
+def test_few_other_texts_do_not_prove_that_losses_are_rare():
+    # of one other class nothing was lost: (0 + 0.5) / (5 + 1) = 0.083; 2 of 5: 0.059, of two classes 0.12
+    told = compare(*answers(2, 5, ["c1", "c1"]))
+    assert not [why for why in told.reasons if why.startswith("class")]
+
+
+def test_texts_lost_by_some_classes_are_set_off_by_texts_gained_by_others():
+    labels = [f"c{number}" for number in range(100)]
+    before, after = labels[:94] + ["c0"] * 6, ["c99"] * 6 + labels[6:]
+    assert compare(labels, before, after).reasons == ()
+
+
 def test_a_loss_is_set_off_by_other_texts_of_the_class_that_are_gained():
     labels, before, after = answers(10, 5, ["c1", "c1"])
     told = compare(labels, [*before[:2], "c1", "c1", *before[4:]], after)
@@ -215,6 +234,13 @@ def test_updates_may_err_as_often_as_old_classes_do():
     wrong = ["b"] * 3 + labels[3:]  # 0.3, of which p and q see a third: 5 or more of 20 by 0.16 is 0.2
     incoming = [("p", "q")] * 5 + [("p", "p")] * 5 + [("q", "q")] * 10
     assert compare(labels, wrong, wrong, new_classes=["p", "q"], incoming=incoming).reasons == ()
+
+
+def test_of_the_errors_of_old_classes_an_update_may_have_its_share_only():
+    labels = ["a"] * 5 + ["b"] * 5
+    wrong = ["b"] * 3 + labels[3:]  # 9 or more of 20 by 0.16 is 0.002, by 0.36 it would be 0.27
+    incoming = [("p", "q")] * 9 + [("p", "p")] + [("q", "q")] * 10
+    assert compare(labels, wrong, wrong, new_classes=["p", "q"], incoming=incoming).is_refused
 
 
 def test_a_tolerance_of_one_accepts_everything():
