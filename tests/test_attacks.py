@@ -186,7 +186,7 @@ def mine(path: Path) -> Path:
 CHANGES = [
     ["learn", "model", "more.csv", "--device", "cpu", "--accept"],
     ["classes", "rename", "model", "fruit", "food"],
-    ["classes", "remove", "model", "vehicle", "--purge"],
+    ["classes", "remove", "model", "vehicle", "--purge", "--yes"],
     ["history", "model", "--keep-last", "1"],
 ]
 
