@@ -2,9 +2,10 @@
 
 import gc
 import json
+import math
 import os
 import signal
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from mutmut.state import state
 
 SLOWER, AT_LEAST = 20, 60  # a test fails after twenty times its own seconds, but not before sixty
+NOTICED = Path("noticed.txt")  # a line for each mutant that was noticed: the function and the test
 
 _reached_by_fixture: dict[object, set[str]] = {}
 
@@ -33,8 +35,9 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the mutant's own module stand first, then quick ones; equal parameters stand together."""
-    module = os.environ.get("MUTANT_UNDER_TEST", "").rpartition(".")[0].rpartition(".")[2]
+    """First the tests that noticed other mutants of this function, then its module's own, then quick ones."""
+    module = _function().rpartition(".")[0].rpartition(".")[2]
+    noticed = tests_that_noticed(_function())
     seconds: dict[Path, float] = defaultdict(float)
     first_use: dict[tuple[Path, str], int] = {}
     for index, item in enumerate(items):
@@ -43,11 +46,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         first_use.setdefault((item.path, _parameters(item)), index)
     items.sort(
         key=lambda item: (
+            _cost_of_notice(item, noticed),
             not (module and item.path.name.startswith(f"test_{module}")),
             seconds[item.path],
-            first_use[item.path, _parameters(item)],
+            first_use[item.path, _parameters(item)],  # equal parameters share what their fixtures made
         )
     )
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down which test noticed a mutant: the next one of the same function meets it first."""
+    if report.failed and _function():
+        with NOTICED.open("a", encoding="utf-8") as file:
+            file.write(f"{_function()}\t{report.nodeid}\n")
+
+
+def tests_that_noticed(function: str) -> Counter[str]:
+    """How many mutants of a function each test has noticed so far."""
+    lines = NOTICED.read_text(encoding="utf-8").splitlines() if NOTICED.exists() else []
+    pairs = (line.split("\t", 1) for line in lines)
+    return Counter(test for name, test in pairs if name == function)
+
+
+def _function() -> str:
+    """The function that the mutant under test is made of; empty where there is none."""
+    return os.environ.get("MUTANT_UNDER_TEST", "").rpartition("__mutmut_")[0]
+
+
+def _cost_of_notice(item: pytest.Item, noticed: Counter[str]) -> float:
+    """Seconds per mutant noticed, so that cheap and telling tests stand first."""
+    if item.nodeid not in noticed:
+        return math.inf
+    return (seconds_of_tests().get(item.nodeid, 0.0) + 0.1) / noticed[item.nodeid]
 
 
 @pytest.hookimpl(wrapper=True)
