@@ -8,6 +8,7 @@ import signal
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,7 +17,8 @@ import pytest
 from mutmut.state import state
 
 SLOWER, AT_LEAST = 20, 60  # a test fails after twenty times its own seconds, but not before sixty
-NOTICED = Path("noticed.txt")  # a line for each mutant that was noticed: the function and the test
+MOST = 30  # seconds of tests that one mutant meets, the telling ones first: more tests would notice no fewer
+NOTICED = Path("noticed.txt").absolute()  # a line for each mutant that was noticed: its function, the test
 
 _reached_by_fixture: dict[object, set[str]] = {}
 
@@ -34,7 +36,7 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """First the tests that noticed other mutants of this function, then its module's own, then quick ones."""
     module = _function().rpartition(".")[0].rpartition(".")[2]
     noticed = tests_that_noticed(_function())
@@ -52,6 +54,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             first_use[item.path, _parameters(item)],  # equal parameters share what their fixtures made
         )
     )
+    if _function():
+        _leave_out_the_last(config, items)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -107,6 +111,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _leave_out_the_last(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ends = accumulate(seconds_of_tests().get(item.nodeid, 0.0) for item in items)
+    count = sum(end <= MOST for end in ends) or 1
+    config.hook.pytest_deselected(items=items[count:])
+    del items[count:]
 
 
 def _parameters(item: pytest.Item) -> str:

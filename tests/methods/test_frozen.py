@@ -348,7 +348,7 @@ def test_the_covariance_is_that_around_class_means() -> None:
     assert within_class_covariance(moments).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
-def test_shrinkage_moves_the_covariance_towards_an_even_spread() -> None:
+def test_shrinkage_moves_the_covariance_toward_an_even_spread() -> None:
     found = shrunk(torch.tensor([[3.0, 1.0], [1.0, 1.0]], dtype=torch.float64), 0.5)
     assert found.tolist() == [[2.5, 0.5], [0.5, 1.5]]
 

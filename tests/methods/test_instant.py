@@ -128,7 +128,7 @@ def gcv(features: Tensor, targets: Tensor, ridge: float) -> float:
 
 
 @pytest.mark.parametrize("examples", [12, 40, 300])
-def test_the_chosen_ridge_minimises_generalized_cross_validation(examples: int) -> None:
+def test_the_chosen_ridge_minimizes_generalized_cross_validation(examples: int) -> None:
     generator = torch.Generator().manual_seed(examples)
     features = 5 * torch.randn(examples, 20, generator=generator, dtype=torch.float64).relu()
     labels = (features[:, :3] + 4 * torch.randn(examples, 3, generator=generator)).argmax(dim=1)
