@@ -38,7 +38,7 @@ def pytest_configure() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """First the tests that noticed other mutants of this function, then its module's own, then quick ones."""
-    module = _function().rpartition(".")[0].rpartition(".")[2]
+    own = tuple(f"test_{name}" for name in _function().split(".")[-3:-1])  # test_store.py, test_folder.py
     noticed = tests_that_noticed(_function())
     seconds: dict[Path, float] = defaultdict(float)
     first_use: dict[tuple[Path, str], int] = {}
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(
         key=lambda item: (
             _cost_of_notice(item, noticed),
-            not (module and item.path.name.startswith(f"test_{module}")),
+            not item.path.name.startswith(own),
             seconds[item.path],
             first_use[item.path, _parameters(item)],  # equal parameters share what their fixtures made
         )

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from repcl.classifier import ForgettingWarning, guard, updates
-from repcl.classifier.guard import compare, hold_out, holm, lost_texts, mcnemar
+from repcl.classifier.guard import compare, hold_out, holm, keep_words, lost_texts, mcnemar
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.store.records import Comparison
 from repcl.data import Example
@@ -23,7 +23,7 @@ def test_at_most_one_text_in_five_and_five_in_all_are_held_out(given, held):
     assert (len(train), len(kept)) == (given - held, held)
 
 
-def test_every_class_holds_back_by_itself():
+def test_every_class_holds_texts_out_by_itself():
     _, kept = hold_out([*texts("a", 10), *texts("b", 4)], [], per_class=5, seed=0)
     assert [example.label for example in kept] == ["a", "a"]
 
@@ -71,6 +71,42 @@ def test_a_held_out_text_that_comes_alone_is_learned_from():
     train, left = hold_out(held[:1], held, per_class=5, seed=0)
     assert train == held[:1]
     assert left == held[1:]
+
+
+def test_texts_that_must_not_be_held_out_are_not_drawn():
+    given = texts("a", 10)
+    train, kept = hold_out(given, [], per_class=5, seed=0, never=given[:5])
+    assert len(kept) == 1
+    assert set(kept) < set(given[5:])
+    assert len(train) == 9
+
+
+def test_a_learner_that_leaves_texts_out_in_turn_learns_all_and_keeps_some_word_for_word():
+    given = [*texts("b", 2), *texts("a", 4)]
+    train, kept = keep_words(given, [], per_class=3, seed=0)
+    assert train == given
+    assert [example.label for example in kept] == ["a", "a", "a", "b", "b"]
+    assert set(kept) < set(given)
+
+
+def test_texts_kept_before_count_and_stay():
+    first = texts("a", 2)
+    _, kept = keep_words([*first, *texts("a", 10, start=2)], first, per_class=3, seed=0)
+    assert len(kept) == 3
+    assert set(first) < set(kept)
+    assert kept == sorted(kept, key=repr)
+
+
+def test_which_words_are_kept_depends_on_the_seed_and_not_on_the_order():
+    given = texts("a", 50)
+    chosen = [keep_words(order, [], per_class=5, seed=0)[1] for order in (given, given[::-1])]
+    assert chosen[0] == chosen[1]
+    assert keep_words(given, [], per_class=5, seed=1)[1] != chosen[0]
+
+
+def test_words_that_must_not_be_kept_are_not():
+    given = texts("a", 4)
+    assert keep_words(given, [], per_class=5, seed=0, never=given[:3])[1] == given[3:]
 
 
 @pytest.mark.parametrize(
