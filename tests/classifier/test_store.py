@@ -21,6 +21,7 @@ from repcl.classifier.store.files import (
     ModelIsLocked,
     explained,
     get_examples,
+    is_named_by_its_bytes,
     is_own_lock,
     put_examples,
     read_whole,
@@ -36,7 +37,7 @@ from repcl.classifier.store.records import (
     ExamplesRecord,
     Update,
 )
-from repcl.data import Example
+from repcl.data import Example, Span
 from repcl.errors import MissingData, RepclError
 
 REFUSED = Update(action="learn", when="now", reasons=("it harms",))
@@ -174,6 +175,21 @@ def test_numbers_are_counted_on_after_the_newest_was_deleted(folder):
         folder.rollback(1)
         folder.purge([2])
     assert commit(folder, "c").number == 3
+
+
+def test_a_revision_that_is_not_there_is_said_with_the_newest_that_are(folder, monkeypatch):
+    sentence = f"{folder.path} has no revision 7; there are: 1, 2."
+    with pytest.raises(MissingData, match=f"^{re.escape(sentence)}$"):
+        folder.revision(7)
+    monkeypatch.setattr("repcl.classifier.store.folder.SHOWN", 1)
+    with pytest.raises(MissingData, match=r"there are: 2\.$"):
+        folder.revision(7)
+
+
+def test_a_folder_that_lost_all_revisions_says_that_there_are_none(folder):
+    shutil.rmtree(folder.path / "revisions")
+    with pytest.raises(MissingData, match=r"there are: none\.$"):
+        folder.revision(7)
 
 
 def test_revisions_are_listed_by_number_and_other_files_are_not(folder):
@@ -375,6 +391,58 @@ def test_a_file_with_another_number_of_examples_than_its_record_says_is_refused(
         get_examples(ExamplesRecord(file=record.file, count=count), blobs, ["a"])
 
 
+def test_a_line_may_be_as_long_as_is_read_at_once_and_no_longer(tmp_path, monkeypatch):
+    monkeypatch.setattr("repcl.classifier.store.files.LARGEST_LINE", 5)
+    blobs = BlobFolder(tmp_path / "blobs")
+    assert list(blobs.lines(blobs.put(b"1234\n123\n", "jsonl"))) == [b"1234\n", b"123\n"]
+    longer = blobs.put(b"12345\n", "jsonl")
+    sentence = f"blobs/{longer.file} has a line of more than 5 bytes."
+    with pytest.raises(DamagedModel, match=f"^{re.escape(sentence)}$"):
+        list(blobs.lines(longer))
+
+
+def test_a_folder_is_settled_when_files_in_it_got_their_names(tmp_path, monkeypatch):
+    settled: list[Path] = []
+    monkeypatch.setattr("repcl.classifier.store.files.settle", settled.append)
+    blobs = BlobFolder(tmp_path)
+    blobs.publish()
+    assert settled == []
+    blobs.put(b"bytes", "json")
+    blobs.publish()
+    assert (len(settled), settled[-1]) == (2, tmp_path)
+
+
+def test_texts_are_kept_word_for_word():
+    blobs = BlobsInMemory()
+    record = put_examples([Example("na\u00efve \u2028 caf\u00e9", "a")], blobs)
+    assert "na\u00efve \u2028 caf\u00e9".encode() in blobs.get(record.file)
+
+
+def test_a_marked_span_without_characters_is_refused():
+    blobs = BlobsInMemory()
+    record = put_examples([Example("won", "a", trigger=Span(1, 1))], blobs)
+    sentence = (
+        f"blobs/{record.file.file} has a row that is not an example (characters 1 to 1 are not in the text)."
+    )
+    with pytest.raises(DamagedModel, match=f"^{re.escape(sentence)}$"):
+        get_examples(record, blobs, ["a"])
+
+
+@pytest.mark.parametrize(("largest", "is_read"), [(5, True), (4, False)])
+def test_a_file_named_by_its_bytes_is_known_unless_it_is_too_large_to_be_read(tmp_path, largest, is_read):
+    path = tmp_path / f"{sha256(b'12345').hexdigest()}.json"
+    path.write_bytes(b"12345")
+    assert is_named_by_its_bytes(path, largest=largest) is is_read
+
+
+def test_what_only_has_the_name_of_a_file_is_not_known(tmp_path):
+    path = tmp_path / f"{sha256(b'12345').hexdigest()}.json"
+    assert not is_named_by_its_bytes(path, largest=5)
+    (tmp_path / "elsewhere").write_bytes(b"12345")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert not is_named_by_its_bytes(path, largest=5)
+
+
 def test_examples_without_an_end_of_line_or_of_another_class_are_refused():
     blobs = BlobsInMemory()
     cut = ExamplesRecord(file=blobs.put(b'{"text": "x", "label": "a"}', "jsonl"), count=0)
@@ -450,6 +518,13 @@ def test_a_change_that_cannot_be_written_names_the_folder(folder, monkeypatch, c
 
 
 # ---- lock ---------------------------------------------------------------------------------------
+
+
+def test_a_file_of_a_user_that_is_called_lock_is_locked_but_never_written(folder):
+    (folder.path / "lock").write_text("mine")
+    with folder.lock("testing"):
+        assert (folder.path / "lock").read_text() == "mine"
+    assert (folder.path / "lock").read_text() == "mine"
 
 
 def test_the_lock_names_its_holder_while_it_is_held(folder):
