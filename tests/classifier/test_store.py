@@ -26,7 +26,7 @@ from repcl.classifier.store.files import (
     put_examples,
     read_whole,
 )
-from repcl.classifier.store.folder import ModelFolder
+from repcl.classifier.store.folder import HASHES, TEMPLATE, ModelFolder
 from repcl.classifier.store.records import (
     Blob,
     Calibration,
@@ -111,6 +111,40 @@ def test_the_first_revision_is_used_though_the_guard_refuses_it(tmp_path):
     assert folder.revision(1).is_refused
 
 
+def test_a_new_revision_is_used_if_nothing_else_is_said(folder):
+    with folder.lock("testing"):
+        assert folder.commit(made_up("c"), [], parent=2).number == 3
+    assert folder.current() == 3
+
+
+def test_what_can_be_computed_again_is_kept_for_the_revision_in_use_only(folder):
+    def write(blobs: Blobs) -> Contents:
+        number = folder.current() + 1
+        derived = {"fit": blobs.put(f"derived {number}".encode(), "safetensors")}
+        return made_up("a")(blobs).model_copy(update={"derived": derived})
+
+    def is_kept(number: int) -> bool:
+        return (folder.path / "blobs" / folder.revision(number).contents.derived["fit"].file).exists()
+
+    for parent in (2, 3):
+        with folder.lock("testing"):
+            folder.commit(write, [], parent=parent)
+    assert (is_kept(3), is_kept(4)) == (False, True)
+
+
+def test_a_change_that_everybody_sees_is_no_failure_though_sweeping_fails(folder, monkeypatch):
+    swept: list[int] = []
+
+    def fail_later(self: ModelFolder) -> None:
+        swept.append(1)
+        if len(swept) == 2:
+            raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(ModelFolder, "sweep", fail_later)
+    assert commit(folder, "c").number == 3
+    assert (len(swept), folder.current()) == (2, 3)
+
+
 def test_updates_are_kept_in_their_order(tmp_path):
     folder = ModelFolder(tmp_path / "new")
     made = [Update(action="rename", when="then"), REFUSED]
@@ -138,6 +172,130 @@ def test_a_revision_purged_while_it_is_read_is_read_again_from_the_one_in_use(fo
 
     revision, found = folder.open(overtaken)
     assert (revision.number, found, calls) == (3, ["text of c"], [2, 1])
+
+
+def test_a_revision_purged_before_it_is_read_is_replaced_by_the_one_in_use(folder, monkeypatch):
+    with folder.lock("testing"):
+        folder.purge([1])
+    said = iter([1, 2, 2])
+    monkeypatch.setattr(ModelFolder, "current", lambda _: next(said))
+    assert folder.open(texts)[0].number == 2
+
+
+def test_a_folder_whose_revisions_vanish_again_and_again_is_damaged(folder, monkeypatch):
+    with folder.lock("testing"):
+        folder.purge([1])
+    said = iter([1, 3, 3, 1, 1, 3])
+    monkeypatch.setattr(ModelFolder, "current", lambda _: next(said))
+    with pytest.raises(DamagedModel, match=r"has no revision 1; there are: 2\. The last good revision is 2"):
+        folder.open(texts)
+
+
+def test_a_revision_that_is_not_there_is_not_replaced_by_another(folder):
+    with pytest.raises(MissingData, match="has no revision 7"):
+        folder.open(texts, 7)
+
+
+def test_the_way_out_of_damage_is_never_the_damaged_revision_itself(folder):
+    def odd(contents: Contents, blobs: Blobs) -> None:
+        raise DamagedModel("Its files are whole and make no sense.")
+
+    sentence = (
+        f"{folder.path}: Its files are whole and make no sense. The last good revision is 1: "
+        f"`repcl rollback {folder.path} 1` goes back to it."
+    )
+    with pytest.raises(DamagedModel, match=f"^{re.escape(sentence)}$"):
+        folder.open(odd)
+
+
+def test_a_folder_behind_a_link_is_a_folder(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder.path)
+    assert ModelFolder(tmp_path / "link").current() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("a\0b", ".*embedded null.*"), ("a" * 300, "File name too long")]
+)
+def test_a_path_that_cannot_be_is_said(tmp_path, name, reason):
+    where = re.escape(files.shown(tmp_path / name))
+    with pytest.raises(MissingData, match=rf"^{where} cannot be opened \({reason}\): check the path\.$"):
+        ModelFolder(tmp_path / name).current()
+
+
+def test_a_path_without_a_model_is_said(tmp_path):
+    sentence = f"There is no model in {tmp_path}: check the path, or make one with `repcl learn`."
+    with pytest.raises(MissingData, match=f"^{re.escape(sentence)}$"):
+        ModelFolder(tmp_path).current()
+
+
+def test_a_file_where_a_model_was_expected_is_said(tmp_path):
+    (tmp_path / "model").touch()
+    sentence = f"{tmp_path / 'model'} is a file: give the path of a model folder, or of a new one."
+    with pytest.raises(MissingData, match=f"^{re.escape(sentence)}$"):
+        commit(ModelFolder(tmp_path / "model"), "a")
+
+
+@pytest.mark.parametrize("name", ["revisions", "blobs"])
+def test_a_link_in_place_of_a_folder_is_not_followed(folder, tmp_path, name):
+    (folder.path / name).rename(tmp_path / "elsewhere")
+    (folder.path / name).symlink_to(tmp_path / "elsewhere")
+    sentence = (
+        f"Expected a folder at {folder.path / name}, found something else (links are not followed): "
+        "put the folder itself there."
+    )
+    with pytest.raises(DamagedModel, match=f"^{re.escape(sentence)}$"):
+        commit(folder, "c")
+
+
+def test_a_link_in_place_of_the_pointer_is_not_followed(folder, tmp_path):
+    (folder.path / "current.json").rename(tmp_path / "elsewhere")
+    (folder.path / "current.json").symlink_to(tmp_path / "elsewhere")
+    sentence = (
+        f"Expected a plain file at {folder.path / 'current.json'}, found something else (links are not "
+        "followed): remove it, or put the file itself there."
+    )
+    with pytest.raises(DamagedModel, match=f"^{re.escape(sentence)}$"):
+        commit(folder, "c")
+
+
+def test_a_folder_that_may_not_be_listed_is_said(folder, monkeypatch):
+    def forbidden(path: Path) -> list[str]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", forbidden)
+    sentence = f"{folder.path / 'revisions'} cannot be read (Permission denied): check its permissions."
+    with pytest.raises(MissingData, match=f"^{re.escape(sentence)}$"):
+        folder.numbers()
+
+
+@pytest.mark.parametrize("name", ["current.json", "revisions/000002.json"])
+@pytest.mark.parametrize("harm", [lambda path: path.write_text("{"), lambda path: path.write_text("{}")])
+def test_a_damaged_record_is_named_with_its_path(folder, name, harm):
+    harm(folder.path / name)
+    with pytest.raises(DamagedModel, match=re.escape(str(folder.path / name))):
+        folder.in_use()
+
+
+def test_a_record_that_is_gone_is_named_with_its_path(folder, monkeypatch):
+    def gone(path: Path, **_: object) -> bytes:
+        raise DamagedModel(f"{_['where']} is gone.")
+
+    monkeypatch.setattr("repcl.classifier.store.folder.read_whole", gone)
+    with pytest.raises(DamagedModel, match=f"^{re.escape(str(folder.path / 'current.json'))} is gone"):
+        folder.current()
+
+
+def test_a_model_that_is_damaged_all_over_says_so_and_not_that_the_folder_is_someone_elses(folder):
+    for path in [folder.path / "current.json", *(folder.path / "revisions").iterdir()]:
+        path.write_text("{")
+    with pytest.raises(DamagedModel, match=r" No other revision is whole: restore the folder from a copy\.$"):
+        commit(folder, "c")
+
+
+def test_a_file_of_others_that_is_called_as_the_pointer_makes_no_model(tmp_path):
+    (tmp_path / "current.json").write_text("{")
+    with pytest.raises(MissingData, match=r"with 'current\.json' in it: choose another path"):
+        commit(ModelFolder(tmp_path), "a")
 
 
 def test_a_damaged_revision_asked_for_by_number_is_not_replaced_by_another(folder):
@@ -190,6 +348,36 @@ def test_a_folder_that_lost_all_revisions_says_that_there_are_none(folder):
     shutil.rmtree(folder.path / "revisions")
     with pytest.raises(MissingData, match=r"there are: none\.$"):
         folder.revision(7)
+
+
+def test_numbers_may_be_used_up(folder, monkeypatch):
+    monkeypatch.setattr("repcl.classifier.store.folder.LARGEST_NUMBER", 3)
+    assert commit(folder, "c").number == 3
+    sentence = f"Expected revisions up to 3, found that {folder.path} has used them up: save to a new folder."
+    with pytest.raises(RepclError, match=f"^{re.escape(sentence)}$"):
+        commit(folder, "d")
+
+
+def test_the_readme_has_a_row_for_each_revision_and_says_what_hashes_tell(folder):
+    text = (folder.path / "README.md").read_text()
+    made = [revision.when for revision in folder.history()]
+    assert f"\n| 1 | {made[0]} | 1 | 1 | 0 |\n| 2 | {made[1]} | 2 | 2 | 0 |\n\n" in text
+    assert "- Of every text that was learned there is a hash" in text
+
+
+@pytest.mark.parametrize("hashes", [HASHES, ""])
+def test_a_readme_of_the_first_folders_is_known_and_written_anew(folder, hashes):
+    (folder.path / "README.md").write_text(TEMPLATE.format(rows="| 1 | then |", hashes=hashes))
+    commit(folder, "c")
+    assert "| 3 |" in (folder.path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("change", [lambda text: f"Mine. {text}", lambda text: f"{text} Mine."])
+def test_a_readme_in_which_a_user_wrote_is_left_alone(folder, change):
+    for text in ((folder.path / "README.md").read_text(), TEMPLATE.format(rows="", hashes="")):
+        (folder.path / "README.md").write_text(change(text))
+        commit(folder, "c")
+        assert (folder.path / "README.md").read_text() == change(text)
 
 
 def test_revisions_are_listed_by_number_and_other_files_are_not(folder):
@@ -264,6 +452,17 @@ def test_files_that_were_never_finished_are_swept_in_all_three_folders(folder):
         path.write_text("half")
     folder.sweep()
     assert not any(path.exists() for path in leftovers)
+
+
+def test_sweeping_hashes_no_more_bytes_than_it_has_patience_for(folder, monkeypatch):
+    strays = [folder.path / "blobs" / f"{sha256(data).hexdigest()}.json" for data in (b"123456", b"654321")]
+    for path, data in zip(strays, (b"123456", b"654321"), strict=True):
+        path.write_bytes(data)
+    monkeypatch.setattr("repcl.classifier.store.folder.LARGEST_FILE", 10)
+    folder.sweep()
+    assert sum(path.exists() for path in strays) == 1
+    folder.sweep()
+    assert sum(path.exists() for path in strays) == 0
 
 
 def test_a_commit_that_fails_takes_back_its_files_and_its_record(folder, monkeypatch):
@@ -493,7 +692,8 @@ def test_a_commit_that_fails_and_cannot_be_taken_back_says_why_it_failed(folder,
             raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr("repcl.classifier.store.folder.settle", broken)
-    with pytest.raises(CannotWrite, match=r"could not be written \(broken\); revision 2 stays in use"):
+    sentence = f"{folder.path} could not be written (broken); revision 2 stays in use."
+    with pytest.raises(CannotWrite, match=f"^{re.escape(sentence)}$"):
         commit(folder, "c")
     assert folder.numbers() == [1, 2]
 
@@ -548,7 +748,7 @@ def test_waiting_ends_after_the_time_given_and_tells_once(folder):
     with folder.lock("first"):
         start = time.monotonic()
         with (
-            pytest.raises(ModelIsLocked, match="--wait SECONDS"),
+            pytest.raises(ModelIsLocked, match=rf"^{folder.path} is being .* with --wait SECONDS\.$"),
             folder.lock("x", wait=0.4, tell=told.append),
         ):
             pass
@@ -566,7 +766,11 @@ def test_the_lock_is_free_after_an_error(folder):
 
 def test_a_folder_of_others_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(MissingData, match=r"with 'thesis\.txt' in it: choose another path"):
+    sentence = (
+        f"Expected a model folder or an empty one, found {tmp_path} with 'thesis.txt' in it: "
+        "choose another path."
+    )
+    with pytest.raises(MissingData, match=f"^{re.escape(sentence)}$"):
         commit(ModelFolder(tmp_path), "a")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
