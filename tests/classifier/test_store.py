@@ -28,14 +28,17 @@ from repcl.classifier.store.files import (
 )
 from repcl.classifier.store.folder import HASHES, TEMPLATE, ModelFolder
 from repcl.classifier.store.records import (
+    LARGEST_GAP,
     Blob,
     Calibration,
     ClassRecord,
     Contents,
+    Current,
     DamagedModel,
     EncoderRecord,
     ExamplesRecord,
     Update,
+    to_json,
 )
 from repcl.data import Example, Span
 from repcl.errors import MissingData, RepclError
@@ -290,6 +293,27 @@ def test_a_model_that_is_damaged_all_over_says_so_and_not_that_the_folder_is_som
         path.write_text("{")
     with pytest.raises(DamagedModel, match=r" No other revision is whole: restore the folder from a copy\.$"):
         commit(folder, "c")
+
+
+def test_a_pointer_that_counts_much_farther_than_the_revisions_is_damaged(folder):
+    path = folder.path / "current.json"
+    path.write_bytes(to_json(Current(revision=2, last=2 + LARGEST_GAP)))
+    assert folder.current() == 2
+    path.write_bytes(to_json(Current(revision=2, last=3 + LARGEST_GAP)))
+    sentence = (
+        f"{path} is not what repcl writes: it counts to {3 + LARGEST_GAP}, revisions to 2. The last good "
+        f"revision is 2: `repcl rollback {folder.path} 2` goes back to it."
+    )
+    with pytest.raises(DamagedModel, match=f"^{re.escape(sentence)}$"):
+        folder.current()
+
+
+def test_the_first_revision_is_a_way_out_of_a_damaged_pointer(tmp_path):
+    folder = ModelFolder(tmp_path / "model")
+    commit(folder, "a")
+    (folder.path / "current.json").write_text("{")
+    with pytest.raises(DamagedModel, match="The last good revision is 1"):
+        folder.current()
 
 
 def test_a_file_of_others_that_is_called_as_the_pointer_makes_no_model(tmp_path):
@@ -696,6 +720,41 @@ def test_a_commit_that_fails_and_cannot_be_taken_back_says_why_it_failed(folder,
     with pytest.raises(CannotWrite, match=f"^{re.escape(sentence)}$"):
         commit(folder, "c")
     assert folder.numbers() == [1, 2]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize("readme", ["mine", None])
+def test_the_pointer_takes_the_room_of_our_readme_on_a_full_disk_and_nothing_elses(
+    folder, monkeypatch, number, readme
+):
+    real, path = files.write_whole, folder.path / "README.md"
+
+    def full(target: Path, data: bytes | str, **options: bool) -> None:
+        if target.name == "current.json":
+            raise OSError(number, os.strerror(number))
+        real(target, data, **options)
+
+    if readme:
+        path.write_text(readme)
+    before = path.read_bytes()
+    monkeypatch.setattr("repcl.classifier.store.folder.write_whole", full)
+    if number == errno.ENOSPC and not readme:
+        folder.rollback(1)
+        assert folder.current() == 1
+    else:
+        with pytest.raises(CannotWrite):
+            folder.rollback(1)
+        assert (folder.current(), path.read_bytes()) == (2, before)
+
+
+def test_a_pointer_that_everybody_sees_is_no_failure_though_the_folder_cannot_be_settled(folder, monkeypatch):
+    def broken(path: Path) -> None:
+        if path == folder.path:
+            raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr("repcl.classifier.store.folder.settle", broken)
+    assert folder.rollback(1).number == 1
+    assert folder.current() == 1
 
 
 @pytest.mark.parametrize(
