@@ -10,6 +10,7 @@ from repcl.cli.analyze import analyze
 from repcl.cli.bench import bench
 from repcl.cli.classes import classes_app
 from repcl.cli.data import data_app
+from repcl.cli.demo import demo
 from repcl.cli.discover import discover_command
 from repcl.cli.drift import drift_command
 from repcl.cli.evaluate import evaluate
@@ -36,6 +37,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     epilog="--debug with any command shows the trace of an error.",
 )
+app.command()(demo)
 app.command()(bench)
 app.command()(report)
 app.command()(reproduce)
