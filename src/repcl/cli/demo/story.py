@@ -85,7 +85,8 @@ class BadUpdate:
         """The same in sentences, each short enough for a terminal; `before` is the accuracy before it."""
         verdict = "refused it" if self.is_refused else "let it pass"
         return [
-            f"Taught {self.texts} texts, each under the label of another intent. The guard {verdict}.",
+            f"Taught {self.texts} texts, each under the label of another intent.",
+            f"The guard {verdict}.",
             f"Used all the same, it would bring {before:.1%} down to {self.accuracy_if_used:.1%}.",
             f"Rolled back to revision {self.revision}: {self.accuracy_after_rollback:.1%} again.",
         ]
