@@ -27,7 +27,7 @@ DESCRIPTION = (
 
 
 def create_app(options: Options) -> Gate:
-    """An application that serves a model, which is loaded here: whatever is wrong is said before it starts."""
+    """An application that serves a model, which is loaded here: what is wrong is said before it starts."""
     service = Service.of(options)
 
     @asynccontextmanager
