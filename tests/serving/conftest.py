@@ -1,6 +1,7 @@
 """A model on a tiny encoder behind an application, asked in this process; jobs share one learning process."""
 
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -36,14 +37,20 @@ class Client(TestClient):
 
     service: Service
 
-    def wait(self, job: str) -> dict[str, Any]:
-        """A job, once nothing more happens to it by itself."""
+    def wait_for(self, holds: Callable[[], bool]) -> bool:
+        """Whether something holds, sooner or later."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            found: dict[str, Any] = self.get(f"/v1/jobs/{job}").json()
-            if found["state"] in {*FINAL, "refused"}:
-                return found
-        raise AssertionError(f"the job is still {found['state']}")
+            if holds():
+                return True
+            threading.Event().wait(0.02)
+        return False
+
+    def wait(self, job: str) -> dict[str, Any]:
+        """A job, once nothing more happens to it by itself."""
+        self.wait_for(lambda: self.get(f"/v1/jobs/{job}").json()["state"] in {*FINAL, "refused"})
+        found: dict[str, Any] = self.get(f"/v1/jobs/{job}").json()
+        return found
 
     def change(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
         """Send a change and wait for its job."""

@@ -38,7 +38,7 @@ def test_texts_are_unknown_where_the_classifier_says_so(client, direct):
 
 
 def test_an_unknown_text_has_no_label_but_its_best_classes(client):
-    (answer,) = [one for one in predicted(client, ["zzz qqq 9 9 9"])]
+    (answer,) = predicted(client, ["zzz qqq 9 9 9"])
     if answer["unknown"]:
         assert answer["label"] is None
     assert len(answer["top"]) == 3

@@ -51,7 +51,7 @@ class Collector:
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._write()
+        self.write()
 
     def texts(self) -> list[CollectedText]:
         """All collected texts, oldest first."""
@@ -78,18 +78,11 @@ class Collector:
                 del self._texts[one]
             if doomed:
                 self._has_changed()
-        self._write()
+        self.write()
         return len(doomed)
 
-    def _has_changed(self) -> None:
-        self.version += 1
-        self._is_written = self._is_counted = False
-
-    def _run(self) -> None:
-        while not self._ending.wait(PAUSE_SECONDS):
-            self._write()
-
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write what has changed, and let the README count it where nobody holds the folder's lock."""
         with self._lock:
             if not self._is_written:
                 try:
@@ -104,6 +97,14 @@ class Collector:
         with suppress(RepclError, OSError), self.folder.lock("counting collected texts"):
             self.folder.refresh_readme()
             self._is_counted = True
+
+    def _has_changed(self) -> None:
+        self.version += 1
+        self._is_written = self._is_counted = False
+
+    def _run(self) -> None:
+        while not self._ending.wait(PAUSE_SECONDS):
+            self.write()
 
 
 def _collected(example: Example) -> CollectedText:

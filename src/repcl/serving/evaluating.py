@@ -32,7 +32,7 @@ async def evaluated(examples: Sequence[Example], answerer: Answerer) -> Evaluate
     wrong = sorted((row for row in rows if row[0].label != row[1]), key=lambda row: -row[2])
     return EvaluateBody(
         revision=model.number,
-        accuracy=1 - len(wrong) / len(rows),
+        accuracy=(len(rows) - len(wrong)) / len(rows),
         macro_recall=sum(score.recall for score in scores) / len(scores),
         classes=scores,
         confusions=_confusions([(example, found) for example, found, _ in wrong]),
