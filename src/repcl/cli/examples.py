@@ -26,6 +26,10 @@ EXAMPLES = {
     "discover": ["repcl discover desk inbox.txt --output groups.csv"],
     "suggest": ["repcl suggest desk inbox.txt --most 20"],
     "drift": ["repcl drift desk this-month.csv --reference last-month.csv"],
+    "serve": [
+        "repcl serve desk --open",
+        "repcl serve desk --token-file token.txt --collect --port 8080",
+    ],
     "list": ["repcl list methods"],
     "classes": ["repcl classes desk", 'repcl classes rename desk refund "refund request"'],
     "classes list": ["repcl classes list desk"],

@@ -24,6 +24,7 @@ from repcl.cli.lists import list_things
 from repcl.cli.predict import predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
+from repcl.cli.serve import serve_command
 from repcl.cli.suggest import suggest_command
 from repcl.cli.tune import tune
 from repcl.errors import InvalidSetting
@@ -53,6 +54,7 @@ app.command(rich_help_panel=MODEL)(discard)
 app.command("discover", rich_help_panel=MODEL)(discover_command)
 app.command("suggest", rich_help_panel=MODEL)(suggest_command)
 app.command("drift", rich_help_panel=MODEL)(drift_command)
+app.command("serve", rich_help_panel=MODEL)(serve_command)
 app.command(rich_help_panel=RESEARCH)(bench)
 app.command(rich_help_panel=RESEARCH)(report)
 app.command(rich_help_panel=RESEARCH)(reproduce)
