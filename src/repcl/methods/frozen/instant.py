@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from repcl.methods.frozen.left_out import (
@@ -15,9 +15,10 @@ from repcl.methods.frozen.left_out import (
     spread_sample,
     without_itself,
 )
-from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
+from repcl.methods.frozen.method import FrozenMethod, SharingSettings
 from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures
 from repcl.methods.frozen.ridge import choose_ridge, half_solved, ridge_factor, ridge_weights
+from repcl.methods.frozen.shared_texts import without_the_text
 from repcl.methods.frozen.sums import Moments
 from repcl.methods.search_ranges import Choices, Dimension
 
@@ -27,7 +28,7 @@ WORTH_IT = 0.01
 """Recall that balancing has to add."""
 
 
-class InstantSettings(KeepingSettings):
+class InstantSettings(SharingSettings):
     """Settings of the instant learner."""
 
     maps: int = Field(3, ge=1, le=1000, description="independent random maps, whose scores are averaged")
@@ -48,6 +49,15 @@ class InstantSettings(KeepingSettings):
         "features": Choices((1000, 2000, 3000)),
         "balanced": Choices((False, True)),
     }
+
+    @model_validator(mode="after")
+    def _balances_single_labels(self) -> "InstantSettings":
+        if self.multilabel and self.balanced:
+            raise ValueError(
+                "balanced = true is for texts of one label each; with several (multilabel) every class has "
+                "a threshold instead"
+            )
+        return self
 
 
 class Instant(FrozenMethod):
@@ -123,8 +133,21 @@ class Instant(FrozenMethod):
         )
         return left.scores(features @ weights, means @ weights, labels)
 
+    def left_out_text_scores(self, rows: Tensor, has_label: Tensor) -> Tensor:
+        """Regressed class memberships without the text itself, averaged over the maps."""
+        if self._solution is None or not self._factors:
+            self._solution = self.solve()
+        found = []
+        for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
+            features = self.maps(rows, which) / FEATURE_STEPS
+            solved = half_solved(factor, features)
+            found.append(without_the_text(features @ weights, products(solved, solved), has_label))
+        return torch.stack(found).mean(dim=0)
+
     def _choose_balance(self) -> bool:
         """Whether every class weighs the same: as set, or as the recall of left-out texts says."""
+        if self.is_multilabel:
+            return False  # every class has a threshold of its own instead
         if self.settings.balanced is not None:
             return self.settings.balanced
         moments, kept = self.ledger.moments()[0], self.ledger.kept
