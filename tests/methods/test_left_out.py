@@ -119,7 +119,7 @@ def test_a_text_that_decides_a_quarter_of_its_fit_loses_that_quarter() -> None:
 def test_nearest_others_leave_the_text_itself_out() -> None:
     kept = KeptRows(2)
     kept.add(torch.tensor([[100, 0], [100, 0], [0, 100]]).short(), torch.tensor([0, 0, 1]))
-    nearest, stranger = nearest_others(kept, torch.tensor([0, 2]))
+    nearest, stranger = nearest_others(kept, row_keys(kept.rows), torch.tensor([0, 2]))
     assert nearest.tolist() == [pytest.approx(1.0), pytest.approx(0.0)]
     assert stranger.tolist() == [pytest.approx(0.0), pytest.approx(0.0)]
 

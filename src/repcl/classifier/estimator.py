@@ -48,6 +48,7 @@ from repcl.classifier.store.records import (
 )
 from repcl.classifier.store.snapshot import pack, unpack
 from repcl.classifier.suggestion import Suggestion, suggest
+from repcl.classifier.weights import weighted
 from repcl.data import Example, InputKind
 from repcl.errors import InvalidSetting, RepclError, UnknownName, shortened
 from repcl.methods import Method
@@ -121,10 +122,16 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---- learning -------------------------------------------------------------------------------
 
-    def fit(self: Own, X: Any, y: Any) -> Own:
-        """Forget everything and learn texts `X` with labels `y`."""
+    def fit(self: Own, X: Any, y: Any, sample_weight: Any = None) -> Own:
+        """Forget everything and learn texts `X` with labels `y`.
+
+        Args:
+            X: a sequence of str, or of `Example` for relations and events.
+            y: their labels, str or int.
+            sample_weight: how many times each text counts, from 0 on; once if not given.
+        """
         self._check_parameters()
-        examples, given = _read(X, y, several=self.multilabel)
+        examples, given = self._read(X, y, sample_weight, several=self.multilabel)
         labels = _settled(given, ())
         checked = labeled(examples, labels)
         self._state = self._new_state(common_kind(examples), label_type(labels))
@@ -140,7 +147,13 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(
-        self: Own, X: Any, y: Any, classes: Any = None, *, observer: Observer | None = None
+        self: Own,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        observer: Observer | None = None,
     ) -> Own:
         """Learn texts `X` with labels `y`; labels not seen before are new classes.
 
@@ -150,11 +163,13 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: a sequence of str, or of `Example` for relations and events.
             y: their labels, str or int.
             classes: if given, labels outside it are refused, and all of it is in `classes_` at once.
+            sample_weight: how many times each text counts, from 0 on; once if not given.
             observer: hears about progress.
         """
         self._check_parameters()
         state = self.fitted_state() if self._state is not None else None
-        examples, given = _read(X, y, several=state.is_multilabel if state else self.multilabel)
+        several = state.is_multilabel if state else self.multilabel
+        examples, given = self._read(X, y, sample_weight, several=several)
         kind = common_kind(examples, state.kind if state else None)
         announced = as_labels(classes, len(classes)) if classes is not None else []
         every = _settled([*given, *announced], state.names if state else ())
@@ -605,6 +620,25 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
 
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, *, several: bool
+    ) -> tuple[list[Example], list[Label]]:
+        """Texts and labels to learn from, checked; a text as often as it has labels, or as it weighs."""
+        examples = as_examples(X)
+        if not examples:
+            raise InvalidInput("Expected at least one text to learn from, found none.")
+        if several and sample_weight is not None:
+            raise InvalidSetting(
+                "Expected no sample_weight, found one: where a text may have several labels (multilabel), it "
+                "counts once."
+            )
+        if several:
+            return each_label(examples, y)
+        labels = as_labels(y, len(examples))
+        if sample_weight is None:
+            return examples, labels
+        return weighted(examples, labels, sample_weight, seed=int(self.seed))
+
     def _name(self, label: Label) -> str:
         """The name under which the method knows a label."""
         (checked,) = as_labels([label], 1)
@@ -620,14 +654,6 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         del values["device"]
         plain: dict[str, Any] = json.loads(json.dumps(values, default=_plain))
         return {key: as_text(value) if isinstance(value, str) else value for key, value in plain.items()}
-
-
-def _read(X: Any, y: Any, *, several: bool) -> tuple[list[Example], list[Label]]:
-    """Texts and labels to learn from, checked; a text as often as it has labels."""
-    examples = as_examples(X)
-    if not examples:
-        raise InvalidInput("Expected at least one text to learn from, found none.")
-    return each_label(examples, y) if several else (examples, as_labels(y, len(examples)))
 
 
 def _settled(labels: Sequence[Label], known: Sequence[str]) -> list[Label]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from repcl.data.files import Read
 
 NONE = "–"
-"""Stands for the label that is missing in a confusion: one was missed, or added, with no other in its place."""
+"""Stands in a confusion where a label was missed and none added, or the other way round."""
 
 
 class Sets(NamedTuple):

@@ -62,6 +62,14 @@ def learn(
     drop_duplicates: Annotated[
         bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")
     ] = False,
+    keep_last: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Keep the newest N revisions and the one in use, after this and every update; 0 keeps all.",
+        ),
+    ] = None,
     accept: Annotated[bool, typer.Option(help="Use the update even if the guard refuses it.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -115,6 +123,8 @@ def learn(
         update = classifier.last_update_
         revision = classifier.commit(folder, make_current=accept or not update.is_refused)
         is_used = folder.current() == revision.number
+        if keep_last is not None:
+            folder.keep_last(keep_last or None)
     report = _report_json if as_json else _report
     report(model, revision, update, is_used)
     if not is_used:

@@ -29,8 +29,8 @@ CHUNK = 1000
 UNKNOWN = "unknown"
 
 Answer = dict[str, Any]
-"""Label, confidence, whether the text is unknown, and the best classes, as JSON has them; and all labels where
-a text may have several."""
+"""Label, confidence, whether the text is unknown, and the best classes, as JSON has them; where a text may
+have several labels, all of them."""
 
 
 def predict(

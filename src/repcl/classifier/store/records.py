@@ -439,10 +439,17 @@ class Revision(Record):
 
 
 class Current(Record):
-    """Which revision is in use, and the highest number given so far."""
+    """Which revision is in use, the highest number given so far, and how many revisions to keep.
+
+    Attributes:
+        revision: the one in use.
+        last: the highest number given.
+        keep_last: how many of the newest revisions are kept, beside the one in use; all if not given.
+    """
 
     revision: Number
     last: Number
+    keep_last: Number | None = None
 
     @model_validator(mode="after")
     def _adds_up(self) -> "Current":

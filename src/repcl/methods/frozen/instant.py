@@ -13,6 +13,7 @@ from repcl.methods.frozen.left_out import (
     products,
     row_keys,
     spread_sample,
+    times_of,
     without_itself,
 )
 from repcl.methods.frozen.method import FrozenMethod, SharingSettings
@@ -100,7 +101,7 @@ class Instant(FrozenMethod):
             del gram, targets  # of many classes they take as much as the solution
         return tuple(weights)
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
         """Regressed class memberships without the row itself, averaged over the maps.
 
         Exact for the λ that was chosen with the row.
@@ -108,24 +109,33 @@ class Instant(FrozenMethod):
         if self._solution is None or not self._factors:
             self._solution = self.solve()
         found = [
-            self._left_out_by(which, factor, weights, rows, labels, balanced=self.is_balanced)
+            self._left_out_by(which, factor, weights, rows, labels, times, balanced=self.is_balanced)
             for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True))
         ]
         return torch.stack(found).mean(dim=0)
 
     def _left_out_by(
-        self, which: int, factor: Tensor, weights: Tensor, rows: Tensor, labels: Tensor, *, balanced: bool
+        self,
+        which: int,
+        factor: Tensor,
+        weights: Tensor,
+        rows: Tensor,
+        labels: Tensor,
+        times: Tensor,
+        *,
+        balanced: bool,
     ) -> Tensor:
         """Regressed class memberships by one map, each without the row itself."""
         features, moments = self.maps(rows, which) / FEATURE_STEPS, self.ledger.moments()[which]
         solved = half_solved(factor, features)
         if not balanced:
-            return without_itself(features @ weights, products(solved, solved), labels)
+            return without_itself(features @ weights, times * products(solved, solved), labels)
         # of the classes asked about only: all means times all weights would be quadratic in the classes
         means = moments.sums[labels].double() / moments.counts[labels].clamp(min=1)[:, None] / FEATURE_STEPS
         solved_means = half_solved(factor, means)
         left = ClassMeansWithout(
             sizes=moments.counts[labels].double(),
+            times=times,
             even=float(_even(moments.counts.double())),
             row_products=products(solved, solved),
             cross_products=products(solved, solved_means),
@@ -154,19 +164,24 @@ class Instant(FrozenMethod):
         sizes = moments.counts[moments.counts > 0]
         if not self.keeps_rows or len(sizes) < 2 or sizes.max() < UNEVEN * sizes.min():
             return False
-        asked = spread_sample(kept.labels, row_keys(kept.rows), MOST_ASKED)
-        rows, labels = kept.rows[asked], kept.labels[asked].long()
-        recall = [self._left_out_recall(rows, labels, balanced=balanced) for balanced in (False, True)]
+        keys = row_keys(kept.rows)
+        asked = spread_sample(kept.labels, keys, MOST_ASKED)
+        rows, labels, times = (
+            kept.rows[asked],
+            kept.labels[asked].long(),
+            times_of(keys, kept.labels, asked),
+        )
+        recall = [self._left_out_recall(rows, labels, times, balanced=balanced) for balanced in (False, True)]
         return recall[1] > recall[0] + WORTH_IT
 
-    def _left_out_recall(self, rows: Tensor, labels: Tensor, *, balanced: bool) -> float:
+    def _left_out_recall(self, rows: Tensor, labels: Tensor, times: Tensor, *, balanced: bool) -> float:
         """Recall of left-out texts by the first map, averaged over their classes."""
         moments = self.ledger.moments()[0]
         gram, targets = self._problem(moments, balanced=balanced)
         chosen = choose_ridge(gram, targets, float(moments.counts.sum())) / self.settings.maps
         factor = ridge_factor(gram, self.settings.ridge or chosen)
         weights = ridge_weights(factor, targets)
-        scores = self._left_out_by(0, factor, weights, rows, labels, balanced=balanced)
+        scores = self._left_out_by(0, factor, weights, rows, labels, times, balanced=balanced)
         is_correct = (scores.argmax(dim=1) == labels).double()
         asked = torch.bincount(labels)
         recalls = torch.bincount(labels, is_correct)[asked > 0] / asked[asked > 0]

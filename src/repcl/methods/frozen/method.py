@@ -25,6 +25,7 @@ from repcl.methods.frozen.left_out import (
     nearest_others,
     row_keys,
     spread_sample,
+    times_of,
 )
 from repcl.methods.frozen.random_features import on_grid
 from repcl.methods.frozen.shared_texts import LeftOutTexts, SharedLedger, SharedTexts
@@ -265,13 +266,13 @@ class FrozenMethod(Method):
         keys = row_keys(kept.rows)
         asked = spread_sample(kept.labels, keys, most)
         few = spread_sample(kept.labels, keys, min(most, MOST_PAIRS // max(1, len(kept.rows))))
-        nearest, nearest_stranger = nearest_others(kept, few)
-        labels = kept.labels[asked].long()
+        nearest, nearest_stranger = nearest_others(kept, keys, few)
+        labels, times = kept.labels[asked].long(), times_of(keys, kept.labels, asked)
         return LeftOut(
             indices=asked,
             keys=keys[asked],
             labels=labels,
-            scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels)),
+            scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels, times)),
             near=torch.searchsorted(keys[asked], keys[few]),
             nearest=nearest,
             nearest_stranger=nearest_stranger,
@@ -286,8 +287,14 @@ class FrozenMethod(Method):
             [nearest_cosines(chunk, self.ledger.kept.rows) for chunk in torch.split(rows, CHUNK)]
         )
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """Scores of kept rows, each as if it had not been learned, (examples, seen classes)."""
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
+        """Scores of kept rows, each as if it had not been learned, (examples, seen classes).
+
+        Args:
+            rows: to be left out, one after another.
+            labels: the indices of their classes.
+            times: how many copies of each were learned as its class; they are left out together.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no closed form")
 
     def left_out_texts(self, most: int = MOST_ASKED) -> LeftOutTexts:

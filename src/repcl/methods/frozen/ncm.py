@@ -38,14 +38,14 @@ class NCM(FrozenMethod):
         (means,) = solution
         return normalize(rows.double(), dim=1) @ means.T
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
         """Cosines with the class means, the own class's without the row itself."""
         (sums,) = self.ledger.parts()
         (means,) = self.solve()
         unit = normalize(rows.double(), dim=1)
         scores = unit @ means.T
-        rest = normalize(sums.sums[labels].double() - rows.double(), dim=1)
-        own = torch.where(sums.counts[labels] > 1, (unit * rest).sum(dim=1), -2.0)
+        rest = normalize(sums.sums[labels].double() - times[:, None] * rows.double(), dim=1)
+        own = torch.where(sums.counts[labels] > times, (unit * rest).sum(dim=1), -2.0)
         scores[torch.arange(len(labels)), labels] = own
         return scores
 

@@ -9,10 +9,7 @@ from torch import Tensor
 
 from repcl.methods.frozen.kept_rows import KeptRows
 from repcl.methods.frozen.ledger import CHUNK, ROUNDING, Features, Ledger
-from repcl.methods.frozen.left_out import PART, SURE, cosines, row_keys, spread_sample
-
-PAIR = 1_000_003
-"""Odd, so that no two labels of a text get one key."""
+from repcl.methods.frozen.left_out import PART, SURE, cosines, pair_keys, row_keys, spread_sample
 
 
 class SharedLedger(Ledger):
@@ -25,8 +22,8 @@ class SharedLedger(Ledger):
     def book_in(self, rows: Tensor, labels: Tensor, features: Features) -> None:
         """Add texts, each with one of its labels; what is there already is not added again."""
         known, keys = row_keys(self.kept.rows), row_keys(rows)
-        pairs = _pairs(keys, labels)
-        is_new = is_first(pairs) & ~torch.isin(pairs, _pairs(known, self.kept.labels))
+        pairs = pair_keys(keys, labels)
+        is_new = is_first(pairs) & ~torch.isin(pairs, pair_keys(known, self.kept.labels))
         rows, labels, keys = rows[is_new], labels[is_new], keys[is_new]
         self._count(rows, labels, features, sign=1)
         self._count_texts(rows[is_first(keys) & ~torch.isin(keys, known)], features, sign=1)
@@ -67,7 +64,7 @@ class SharedLedger(Ledger):
         self._drop((~stays[self.kept.labels.long()]).nonzero()[:, 0].tolist(), features)
         for part in (*self.parts(), self.kept):
             part.regroup_rows(groups, classes)
-        is_twice = ~is_first(_pairs(row_keys(self.kept.rows), self.kept.labels))
+        is_twice = ~is_first(pair_keys(row_keys(self.kept.rows), self.kept.labels))
         self._drop(is_twice.nonzero()[:, 0].tolist(), features)
 
     def _drop(self, indices: Sequence[int], features: Features) -> None:
@@ -172,8 +169,3 @@ def is_first(keys: Tensor) -> Tensor:
     found = torch.zeros(len(keys), dtype=torch.bool)
     found[torch.from_numpy(np.unique(keys.numpy(), return_index=True)[1])] = True
     return found
-
-
-def _pairs(keys: Tensor, labels: Tensor) -> Tensor:
-    """A number for each text with one of its labels; it wraps around, which is exact."""
-    return keys * PAIR + labels.long()
