@@ -182,7 +182,7 @@ def test_what_comes_next_works_with_several_labels(make):
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in ABLE])
 def test_methods_that_give_one_label_say_so(name):
     memory = {"memory_per_class": 1}
-    with pytest.raises(InvalidSetting, match=f"several labels .* found '{name}'.* use ncm or instant"):
+    with pytest.raises(InvalidSetting, match=f"several labels .* found '{name}'.* use instant or ncm"):
         ContinualClassifier(name, multilabel=True, **memory).fit(["a", "b"], [["x"], ["y"]])
 
 

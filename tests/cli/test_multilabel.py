@@ -90,4 +90,4 @@ def test_a_method_that_gives_one_label_is_refused(repcl, encoder_folder, tmp_pat
         "learn", tmp_path / "model", data, "--multilabel", "--method", "lda", "--encoder", encoder_folder
     )
     assert output.code == 2
-    assert "use ncm or instant" in " ".join(output.err.split())
+    assert "use instant or ncm" in " ".join(output.err.split())

@@ -568,7 +568,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         evidence = state.evidence(full)
         has_label = np.zeros((len(examples), len(self.classes_)), dtype=bool)
         columns = self._columns()
-        has_label[np.ix_(~is_empty, columns)] = state.has_labels(evidence.probabilities, threshold)
+        has_label[np.ix_(np.flatnonzero(~is_empty), np.array(columns))] = state.has_labels(
+            evidence.probabilities, threshold
+        )
         if unknown is not None:
             rule = state.unknown_rule(threshold, unknown)
             has_label[np.flatnonzero(~is_empty)[rule.applies(evidence)]] = False

@@ -31,7 +31,7 @@ def calibrate_labels(left: LeftOutTexts, names: Sequence[str]) -> Calibration:
     if not len(scores):
         return Calibration(labels=LabelRules(common=LabelRule(slope=1.0, offset=0.0, threshold=EVEN)))
     common = _rule(scores.ravel(), has_label.ravel(), np.repeat(stands_for, scores.shape[1]))
-    enough = np.flatnonzero(has_label.sum(axis=0) >= ENOUGH_WITH_A_LABEL)
+    enough = np.flatnonzero(has_label.sum(axis=0) >= ENOUGH_WITH_A_LABEL).tolist()
     rules = LabelRules(
         common=common,
         classes={names[index]: _rule(scores[:, index], has_label[:, index], stands_for) for index in enough},

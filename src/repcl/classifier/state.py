@@ -235,7 +235,7 @@ class ClassifierState:
             return calibration, {}
         found = label_probabilities(left.scores.double().numpy(), calibration.labels, names)
         has_label = left.has_label.numpy()
-        checks = {}
+        checks: dict[Hashable, Checked] = {}
         for text, label in np.argwhere(has_label):
             rivals = ~has_label[text]
             rivals[label] = True

@@ -160,7 +160,7 @@ def _columns(answer: Answer, top: int) -> list[str]:
 
 
 def _named(answer: Answer) -> list[str]:
-    shown = answer["top"] if answer["is_unknown"] else answer.get("labels", answer["top"])
+    shown = answer["labels"] if "labels" in answer and not answer["is_unknown"] else answer["top"]
     names = [f"{rank['label']} {rank['probability']:.2f}" for rank in shown]
     if answer["is_unknown"]:
         return [answer["label"] or "", *(f"({name})" for name in names)]

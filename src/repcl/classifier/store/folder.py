@@ -60,7 +60,7 @@ Read = TypeVar("Read")
 class Kept(NamedTuple):
     """How many of the newest revisions are kept; None for all."""
 
-    count: int | None
+    newest: int | None
 
 
 class ModelFolder:
@@ -547,7 +547,7 @@ class ModelFolder:
         with suppress(DamagedModel):
             pointer = self._read_current()
             last, keep_last = max(last, pointer.last), pointer.keep_last
-        data = to_json(Current(revision=number, last=last, keep_last=kept.count if kept else keep_last))
+        data = to_json(Current(revision=number, last=last, keep_last=kept.newest if kept else keep_last))
         try:
             write_whole(self.path / CURRENT, data, durable=True)
         except OSError as error:

@@ -136,7 +136,8 @@ class SharedTexts:
     def spread(self, most: int) -> Tensor:
         """Indices of at most so many texts, as even over the classes as can be, in order."""
         text, label = self.has_label.nonzero(as_tuple=True)
-        return torch.unique(text[spread_sample(label, self.keys[text], most)])
+        found: Tensor = torch.unique(text[spread_sample(label, self.keys[text], most)])
+        return found
 
     def stands_for(self, asked: Tensor) -> Tensor:
         """How many texts each of a spread sample stands for: rare classes are asked about more closely."""
