@@ -10,6 +10,7 @@ from rich.console import Console
 
 from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.label_cells import looks_like_several, one_label_each, takes_several
 from repcl.cli.labels import one_label_where_case_differs
 from repcl.cli.options import NEW_MODEL, Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
@@ -67,9 +68,20 @@ def learn(
         float | None,
         typer.Option(min=0, max=1, help="Share of old texts that may be lost; 1 accepts all; default 0.02."),
     ] = None,
+    multilabel: Annotated[
+        bool, typer.Option("--multilabel", help="For a new model: several labels a text, in cells as a|b.")
+    ] = False,
     drop_duplicates: Annotated[
         bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")
     ] = False,
+    keep_last: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Keep the newest N revisions and the one in use, after this and every update; 0 keeps all.",
+        ),
+    ] = None,
     accept: Annotated[bool, typer.Option(help="Use the update even if the guard refuses it.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -92,11 +104,15 @@ def learn(
         "holdout_per_class": holdout_per_class,
         "seed": seed,
         "tolerance": tolerance,
+        "multilabel": multilabel or None,
     }
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
         wishes["settings"] = _settings(folder, method, set_)
     given = {key: value for key, value in wishes.items() if value is not None}
+    has_several = multilabel or takes_several(folder)
+    if has_several:
+        examples = one_label_each(examples)
     examples = one_label_where_case_differs(examples, folder.in_use().contents.names if folder.exists else ())
     from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
 
@@ -111,12 +127,16 @@ def learn(
                 labels = [classifier.label_of(label) for label in labels]
         else:
             classifier = ContinualClassifier(**given, device=device)
-        _note_conflicts(examples, errors)
+        if not has_several:
+            _note_conflicts(examples, errors)
+            _note_several(examples, errors)
         with notes_to(errors), stage_bars(errors) as bars:
             classifier.partial_fit(examples, labels, observer=bars)
         update = classifier.last_update_
         revision = classifier.commit(folder, make_current=accept or not update.is_refused)
         is_used = folder.current() == revision.number
+        if keep_last is not None:
+            folder.keep_last(keep_last or None)
     report = _report_json if as_json else _report
     report(model, revision, update, is_used)
     if not is_used:
@@ -157,6 +177,16 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
         errors.print(
             f"Note: {counted(len(twice), 'text')} with more than one label, such as {shortened(text)} "
             f"({listed(found, NAMES_SHOWN)}): only one of them can be the answer."
+        )
+
+
+def _note_several(examples: "list[Example]", errors: Console) -> None:
+    """Note cells that look like several labels where a text has one."""
+    cell = looks_like_several(examples)
+    if cell is not None:
+        errors.print(
+            f"Note: {shortened(cell)} is taken for one class; a new model takes it for several labels of a "
+            "text with --multilabel."
         )
 
 
