@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
-from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner
+from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
 EVALUATION_BATCH = 64
@@ -56,6 +56,7 @@ class Method(RowOwner, ABC):
         self.tasks_learned = 0
         self.observer = Observer()
         self.generator = torch.Generator()
+        self.occurring_ids: Tensor | None = None
         self.memory = ExemplarMemory(0)
         if isinstance(settings, MemorySettings):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
@@ -123,6 +124,7 @@ class Method(RowOwner, ABC):
         with seeded(self.seed, self.tasks_learned, self.encoder.device) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
+            self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
             self.learn_task(task)
         self.tasks_learned += 1
 
@@ -184,6 +186,17 @@ class Method(RowOwner, ABC):
         self.classes = list(groups)
 
     # ---- what methods share ---------------------------------------------------------------------
+
+    def occurring_rows(self, *, others_learn: bool = False) -> AbstractContextManager[None]:
+        """Within it, only word embeddings of the task and the memory take part in training.
+
+        Args:
+            others_learn: whether all others are trained as well, as outputs.
+        """
+        ids = self.occurring_ids
+        if ids is None:  # a stage by itself, outside of `learn`
+            ids = torch.arange(len(self.encoder.word_embeddings.weight))
+        return only_rows(self.encoder, ids, others_learn=others_learn)
 
     def row_owners(self) -> list[RowOwner]:
         """The parts, this method among them, that say what the rows of their tensors belong to."""
