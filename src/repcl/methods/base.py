@@ -143,6 +143,11 @@ class Method(RowOwner, ABC):
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
         return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
 
+    @property
+    def embeddings_read(self) -> int:
+        """How many embeddings were read from a folder that an earlier run had filled, instead of made."""
+        return 0
+
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
 
