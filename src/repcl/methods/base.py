@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
-from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner
+from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
 EVALUATION_BATCH = 64
@@ -56,6 +56,7 @@ class Method(RowOwner, ABC):
         self.tasks_learned = 0
         self.observer = Observer()
         self.generator = torch.Generator()
+        self.occurring_ids: Tensor | None = None
         self.memory = ExemplarMemory(0)
         if isinstance(settings, MemorySettings):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
@@ -123,6 +124,7 @@ class Method(RowOwner, ABC):
         with seeded(self.seed, self.tasks_learned, self.encoder.device) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
+            self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
             self.learn_task(task)
         self.tasks_learned += 1
 
@@ -140,6 +142,11 @@ class Method(RowOwner, ABC):
         """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
         return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
+
+    @property
+    def embeddings_read(self) -> int:
+        """How many embeddings were read from a folder that an earlier run had filled, instead of made."""
+        return 0
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
@@ -184,6 +191,17 @@ class Method(RowOwner, ABC):
         self.classes = list(groups)
 
     # ---- what methods share ---------------------------------------------------------------------
+
+    def occurring_rows(self, *, others_learn: bool = False) -> AbstractContextManager[None]:
+        """Within it, only word embeddings of the task and the memory take part in training.
+
+        Args:
+            others_learn: whether all others are trained as well, as outputs.
+        """
+        ids = self.occurring_ids
+        if ids is None:  # a stage by itself, outside of `learn`
+            ids = torch.arange(len(self.encoder.word_embeddings.weight))
+        return only_rows(self.encoder, ids, others_learn=others_learn)
 
     def row_owners(self) -> list[RowOwner]:
         """The parts, this method among them, that say what the rows of their tensors belong to."""

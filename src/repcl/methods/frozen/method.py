@@ -114,6 +114,11 @@ class FrozenMethod(Method):
         self.ledger = ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
         self._solution: tuple[Tensor, ...] | None = None
 
+    @property
+    def embeddings_read(self) -> int:
+        """How many embeddings came from the folder that runs share."""
+        return self.embedder.read_from_disk
+
     # ---- what subclasses say --------------------------------------------------------------------
 
     def new_sums(self) -> Sequence[ClassSums]:
