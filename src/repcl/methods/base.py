@@ -94,6 +94,10 @@ class Method(RowOwner, ABC):
         """What exemplars are chosen by, (batch, size)."""
         return self.head.features(self.encoder.represent(batch))
 
+    def candidate_features(self, examples: Sequence[Example]) -> Tensor:
+        """The same for all examples that exemplars are chosen from, (examples, size), on the CPU."""
+        return self.for_all(examples, self.exemplar_features)
+
     def choose(self, features: Features, count: int) -> list[int]:
         """Which examples of a class to keep, by their features, the most telling first."""
         return nearest_to_centers(features, count)
@@ -214,7 +218,7 @@ class Method(RowOwner, ABC):
             for name in task.classes:
                 fresh = (example for example in task.train if example.label == name)
                 candidates = list(dict.fromkeys([*self.memory.of(name), *fresh]))
-                features = self.for_all(candidates, self.exemplar_features).numpy()
+                features = self.candidate_features(candidates).numpy()
                 chosen = self.choose(features, budget) if candidates else []
                 self.memory.keep(name, [candidates[index] for index in chosen])
             self.memory.shrink(budget)
