@@ -1,7 +1,7 @@
 """`Method`: the contract of every way to learn tasks one after another, and what all of them share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -40,6 +40,8 @@ class Method(RowOwner, ABC):
     """Whether the memory is unbounded, as for the upper bound `joint`."""
     takes_back_exactly: ClassVar[bool] = False
     """Whether `take_back` leaves no trace of what was learned."""
+    encoder_path: ClassVar[str] = "encoder"
+    """Where among the parts the encoder stands whose weights change, if any do."""
 
     settings: MethodSettings
     head: ClassifierHead
@@ -62,6 +64,21 @@ class Method(RowOwner, ABC):
         if isinstance(settings, ClassifierSettings):
             self.head = self.new_head(settings)
         self.build_parts()
+
+    @classmethod
+    def settings_class(cls, values: Mapping[str, Any]) -> type[MethodSettings]:  # noqa: ARG003
+        """The class of the settings that these values belong to: this one, unless a method is made of others."""
+        return cls.Settings
+
+    @classmethod
+    def known_settings(cls, values: Mapping[str, Any]) -> Collection[str]:
+        """The names of settings that may stand beside these values."""
+        return cls.settings_class(values).model_fields
+
+    @classmethod
+    def parts_of(cls, values: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 (for subclasses)
+        """Names of the methods that this one is made of with these settings; what presets say of them counts."""
+        return ()
 
     @classmethod
     def for_settings(cls, settings: MethodSettings) -> type["Method"]:  # noqa: ARG003 (for subclasses)
@@ -143,7 +160,11 @@ class Method(RowOwner, ABC):
     def statistics_bytes(self) -> int:
         """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
-        return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
+        return sum(self.get_buffer(name).nbytes for name in buffers if not is_of_encoder(name))
+
+    def resume(self, classes: Sequence[str], tasks_learned: int) -> None:
+        """Go on with classes that were learned before; weights and exemplars follow."""
+        self.classes, self.tasks_learned = list(classes), tasks_learned
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
@@ -259,11 +280,16 @@ class Method(RowOwner, ABC):
         for path, part in self.named_modules():
             declared = part.class_rows if isinstance(part, RowOwner) else {}
             for name, _ in part.named_buffers(path, recurse=False):
-                if not name.startswith("encoder.") and name.rpartition(".")[2] not in declared:
+                if not is_of_encoder(name) and name.rpartition(".")[2] not in declared:
                     raise InvalidSetting(
                         f"{type(self).__name__} keeps {name!r}, of which no row belongs to one class, so "
                         "classes cannot be merged or removed: teach a new classifier instead."
                     )
+
+
+def is_of_encoder(name: str) -> bool:
+    """Whether a tensor of this name is a weight of an encoder."""
+    return "encoder" in name.split(".")[:-1]
 
 
 @contextmanager

@@ -132,6 +132,10 @@ TABLE: Mapping[str, MethodEntry] = {
         "logistic regression", None, 0.13, keeps_texts=False, also_keeps="embeddings of all texts",
         variants={"last-layer": None},
     ),
+    "duet": MethodEntry(
+        "repcl.methods.duet:Duet", "a trained method and a frozen learner, whose votes are added",
+        "a duet", None, 2.2, variants={"statistics": None},
+    ),
     "tower": MethodEntry(
         "repcl.methods.frozen.tower:Tower", "frozen encoder, softmax regression with old classes anchored",
         "anchored regression", None, 0.14, variants={"last-layer": None},

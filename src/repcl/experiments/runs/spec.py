@@ -183,12 +183,12 @@ def plan_run(
     chosen, kinds = load_preset(preset), method_class(name).kinds
     if stream.kind not in kinds:
         raise InputNotTaken(f"{method} takes {' and '.join(kinds)} input, not {stream.kind}.")
-    values = chosen.settings_for(name, stream.name, stream.kind)
     meant = variant_settings(name, variant)
     _refuse_contradictions(method, meant, settings or {})
-    values |= meant
-    values |= settings or {}
-    checked = method_class(name).resolved(make_settings(method_class(name).Settings, values), stream.kind)
+    wanted = {**meant, **(settings or {})}
+    values = chosen.settings_for(name, stream.name, stream.kind, wanted) | wanted
+    made = make_settings(method_class(name).settings_class(values), values)
+    checked = method_class(name).resolved(made, stream.kind)
     return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.round)
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from repcl.data import Batch, Example, Task
 from repcl.errors import InvalidData, InvalidSetting
+from repcl.methods.base import is_of_encoder
 from repcl.methods.frozen.ledger import Ledger
 from repcl.methods.frozen.left_out import (
     MOST_ASKED,
@@ -139,7 +140,7 @@ class FrozenMethod(FrozenReader):
     def statistics_bytes(self) -> int:
         """Bytes of everything that is saved beside the encoder."""
         saved = self.state_dict().items()
-        return sum(value.nbytes for name, value in saved if not name.startswith("encoder."))
+        return sum(value.nbytes for name, value in saved if not is_of_encoder(name))
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where a kept row belongs to no class."""
