@@ -45,6 +45,7 @@ class RunOptions:
         report_to: names of trackers.
         command: what the user typed, for the record.
         processes: those that make the run together, with the precision and the parts they encode in.
+        with_parts: whether a duet also writes the rows that come out of its training at no further cost.
     """
 
     encoder: str | Encoder | None = None
@@ -58,6 +59,7 @@ class RunOptions:
     report_to: tuple[str, ...] = ()
     command: str | None = None
     processes: Processes = ALONE
+    with_parts: bool = False
 
 
 @dataclass(frozen=True)

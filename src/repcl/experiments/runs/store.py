@@ -63,6 +63,7 @@ class Progress:
         seconds: of each task, by stage.
         saves_representations: whether the run saves them, from its first task on.
         steps: of optimization, made so far.
+        others: the same predictions of rows that are made beside the run, by name.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(allow_inf_nan=False)
@@ -72,6 +73,7 @@ class Progress:
     seconds: list[dict[str, float]] = field(default_factory=list)
     saves_representations: bool = False
     steps: int = 0
+    others: dict[str, list[list[str | None]]] = field(default_factory=dict)
 
 
 class RunStore:
