@@ -77,6 +77,12 @@ def bench(
     accumulation_steps: AccumulationOption = None,
     save_representations: SaveRepresentationsOption = False,
     report_to: ReportToOption = None,
+    with_parts: Annotated[
+        bool,
+        typer.Option(
+            "--with-parts", help="A duet also writes its trained method's row and the other duet's."
+        ),
+    ] = False,
     fresh: FreshOption = False,
 ) -> None:
     """Compare methods: learn benchmarks task by task and measure what is remembered."""
@@ -115,6 +121,7 @@ def bench(
         report_to=tuple(report_to or ()),
         command=typed_command(),
         processes=replace(processes, chunks=accumulation_steps or processes.chunks),
+        with_parts=with_parts,
     )
     console = make_console(is_quiet=not processes.is_first)
     settings = _settings(method, set_ or [], memory_per_class)
