@@ -206,8 +206,8 @@ class Method(RowOwner, ABC):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Keep only these classes, in this order, each made of one or several old ones."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        indices = [[place[name] for name in names] for names in groups.values()]
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        indices = [[index_of[name] for name in names] for names in groups.values()]
         if indices != [[index] for index in range(len(self.classes))]:
             self._check_rows_of_classes()
             for part in self.row_owners():

@@ -284,8 +284,8 @@ class FrozenMethod(FrozenReader):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Become what the learner would be, had it seen these classes only, and under these names."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        indices = [[place[name] for name in names] for names in groups.values()]
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        indices = [[index_of[name] for name in names] for names in groups.values()]
         self.ledger.regroup(indices, len(self.classes), self.features)
         self.classes, self._solution = list(groups), None
         self._solution = self._sound(self.solve)
@@ -338,10 +338,10 @@ class FrozenMethod(FrozenReader):
             )
         known = set(self.classes)
         self.classes += [name for name in other.classes if name not in known]
-        place = {name: index for index, name in enumerate(self.classes)}
+        index_of = {name: index for index, name in enumerate(self.classes)}
         self.tasks_learned += other.tasks_learned
         self.ledger.grow_to(len(self.classes))
-        indices = [place[name] for name in other.classes]
+        indices = [index_of[name] for name in other.classes]
         if self.is_multilabel:  # both may know one text
             theirs = other.ledger.kept
             labels = torch.tensor(indices, dtype=torch.int64)[theirs.labels.long()]
