@@ -38,7 +38,8 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def pages_that_run() -> list[Path]:
-    return [page for page in PAGES if any(one.is_run and one.language in ("sh", "python") for one in blocks(page))]
+    runnable = ("sh", "python")
+    return [page for page in PAGES if any(one.is_run and one.language in runnable for one in blocks(page))]
 
 
 def commands_not_run() -> list[tuple[str, str]]:
@@ -60,10 +61,12 @@ def typed(monkeypatch, capsys) -> Callable[[str], None]:
 
     def run(line: str) -> None:
         monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
+        code: object = 0
         try:
             main()
         except SystemExit as end:
-            assert not end.code, f"{line}: {capsys.readouterr().err}"
+            code = end.code
+        assert not code, f"{line}: {capsys.readouterr().err}"
 
     return run
 
