@@ -11,8 +11,9 @@ from repcl.cli.examples import EXAMPLES
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 LEAD = """# Command line
 
-Made by `python docs/make_reference.py` from the commands themselves. `--debug` with any command shows the trace of an error.
-Exit codes: 0 for success, 2 for what you can fix, 3 for an update that the guard refused, 70 for a defect of repcl, 130 after Ctrl-C.
+Made by `python docs/make_reference.py` from the commands themselves. `--debug` with any command shows the
+trace of an error. Exit codes: 0 for success, 2 for what you can fix, 3 for an update that the guard refused,
+70 for a defect of repcl, 130 after Ctrl-C.
 """
 
 
@@ -38,9 +39,9 @@ def _section(name: str, command: Any, *, level: int) -> str:
 def _row(parameter: Any) -> str:
     is_option = parameter.param_type_name == "option"
     name = ", ".join(parameter.opts) if is_option else parameter.name.upper()
-    default = parameter.default
-    shown = "required" if parameter.required else "" if default in (None, False) or callable(default) else default
-    return f"| `{name}` | {_plain(getattr(parameter, 'help', None) or '')} | {shown} |"
+    is_shown = parameter.default not in (None, False) and not callable(parameter.default)
+    default = "required" if parameter.required else parameter.default if is_shown else ""
+    return f"| `{name}` | {_plain(getattr(parameter, 'help', None) or '')} | {default} |"
 
 
 def _plain(text: str) -> str:

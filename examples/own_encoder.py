@@ -2,8 +2,8 @@
 
     python examples/own_encoder.py
 
-The folder is made here, with random weights, so that nothing is downloaded; yours has trained ones. Weights in
-safetensors and a fast tokenizer are all that is needed; code in a folder is never run.
+The folder is made here, with random weights, so that nothing is downloaded; yours has trained ones. Weights
+in safetensors and a fast tokenizer are all that is needed; code in a folder is never run.
 """
 
 import tempfile
@@ -23,7 +23,11 @@ def save_an_encoder(folder: str) -> None:
     words.train_from_iterator(TEXTS * 3, vocab_size=200, min_frequency=1, show_progress=False)
     tokenizer = BertTokenizerFast(tokenizer_object=words._tokenizer)
     config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
     )
     BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -41,7 +41,7 @@ class ExperienceReplay(Method):
 def main() -> None:
     stream = load_benchmark("demo", round=0, tasks=5, max_train_per_class=6, max_test_per_class=4)
     encoder = load_encoder("minilm-l6", READOUTS["sentence"]())
-    settings = ExperienceReplaySettings(initial_epochs=2, batch_size=8, learning_rate=1e-4, memory_per_class=3)
+    settings = ExperienceReplaySettings(initial_epochs=2, batch_size=8, learning_rate=1e-4)
     method = ExperienceReplay(encoder, settings, seed=0)
     tested = []
     for number, task in enumerate(stream.tasks[:2], start=1):
