@@ -1,8 +1,8 @@
 """What README and docs tell people to type works: blocks are run in page order, or their options checked.
 
-A fenced block marked `sh` or `python` is run, page by page in one folder, with the bundled encoder. One that is
-marked `no-run` (it takes hours, a network, a browser) has the options of its `repcl` commands checked only, and
-so have indented blocks.
+A fenced block marked `sh` or `python` is run, page by page in one folder, with the bundled encoder. One marked
+`no-run` (it takes hours, a network, a browser) has only the options of its `repcl` commands checked, and so do
+indented blocks.
 """
 
 import re
