@@ -1,7 +1,7 @@
 """What README and docs tell people to type works: blocks are run in page order, or their options checked.
 
-A fenced block marked `sh` or `python` is run, page by page in one folder, with the bundled encoder. One marked
-`no-run` (it takes hours, a network, a browser) has only the options of its `repcl` commands checked, and so do
+A fenced block marked `sh` or `python` is run, page by page in one folder, with the real encoder. One marked
+`no-run` (it takes hours, a network, a browser) has only the options of its commands checked, and so do
 indented blocks.
 """
 
