@@ -53,7 +53,7 @@ def test_answers_are_those_of_a_learner_that_never_saw_the_text(
 
 
 def test_lda_without_a_text_keeps_only_the_even_spread() -> None:
-    """A plain computation of mean and covariance without the text, shrunk towards the spread with it."""
+    """A plain computation of mean and covariance without the text, shrunk toward the spread with it."""
     method = learned(LDA, TASK.train, shrinkage=0.3)
     rows = method.embed(TASK.train).double() / 2**15
     labels = torch.tensor([method.classes.index(example.label) for example in TASK.train])

@@ -221,9 +221,9 @@ def _show(result: Mapping[str, Any], wrong: int, errors: Path | None) -> None:
     console = make_console()
     rows = [
         [row["class"], str(row["texts"]), f"{row['recall']:.1%}", _percent(row["precision"])]
-        for row in result["classes"]
+        for row in sorted(result["classes"], key=lambda row: -row["recall"])
     ]
-    print_table(console, "Classes", ["class", "texts", "recall", "precision"], rows)
+    print_table(console, "Classes, the worst last", ["class", "texts", "recall", "precision"], rows)
     say = sentence_console().print
     texts, over = counted(result["texts"], "text"), f"over {counted(len(rows), 'class')}"
     if "f1" in result:

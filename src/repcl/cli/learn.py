@@ -12,7 +12,7 @@ from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.label_cells import looks_like_several, one_label_each, takes_several
 from repcl.cli.labels import one_label_where_case_differs
-from repcl.cli.options import Device, Json, LabelColumn, TextColumn, Wait
+from repcl.cli.options import NEW_MODEL, Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted
 from repcl.cli.texts import print_note
@@ -35,23 +35,35 @@ TRACES = (
 def learn(
     model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
     data: Annotated[Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with text and label.")],
-    method: Annotated[str | None, typer.Option(help="For a new model; default repcl.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="How it learns; default repcl.", rich_help_panel=NEW_MODEL)
+    ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="A name, a folder or a Hugging Face id; of a known model, the same.")
+        str | None,
+        typer.Option(
+            help="A name, a folder or a Hugging Face id; of a known model, the same.",
+            rich_help_panel=NEW_MODEL,
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="For a new model: cpu, paper, smoke or a TOML file.")
+        str | None, typer.Option(help="cpu, paper, smoke or a TOML file.", rich_help_panel=NEW_MODEL)
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of a new model's method."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of the method.", rich_help_panel=NEW_MODEL
+        ),
     ] = None,
-    memory_per_class: Annotated[int | None, typer.Option(min=0, help="Exemplars kept of each class.")] = None,
-    memory_total: Annotated[int | None, typer.Option(min=1, help="Exemplars kept in total.")] = None,
+    memory_per_class: Annotated[
+        int | None, typer.Option(min=0, help="Exemplars kept of each class.", rich_help_panel=NEW_MODEL)
+    ] = None,
+    memory_total: Annotated[
+        int | None, typer.Option(min=1, help="Exemplars kept in total.", rich_help_panel=NEW_MODEL)
+    ] = None,
     holdout_per_class: Annotated[
         int | None, typer.Option(min=0, help="Texts of each class held out to measure updates; default 5.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of a new model; any whole number.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Any whole number.", rich_help_panel=NEW_MODEL)] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Share of old texts that may be lost; 1 accepts all; default 0.02."),

@@ -35,7 +35,10 @@ have several labels, all of them."""
 
 def predict(
     model: Model,
-    text: Annotated[list[str] | None, typer.Argument(help="Texts; without any, lines of the input.")] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(help="Texts to classify; if none is given, lines are read from the standard input."),
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option(help="A data file, or a .txt file with one text per line; - for the standard input."),

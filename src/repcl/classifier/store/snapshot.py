@@ -36,7 +36,6 @@ from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.state import check_tensors, grow_to_shapes
 from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
 
-ENCODER = "encoder.backbone."
 TENSOR = "tensor"
 CHECKS = "checks"
 ROWS_PER_PIECE = 256
@@ -206,7 +205,7 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
         blobs.get(contents.encoder.config),
         blobs.get(contents.encoder.tokenizer),
         _readout(contents),
-        _backbone(shapes),
+        _backbone(contents, shapes),
     )
     try:
         with torch.device("meta"):
@@ -216,7 +215,7 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
         weights = {name: _tensor(blobs.get(blob), blob) for name, blob in contents.tensors.items()}
         for name, parts in contents.pieces.items():
             weights[name] = _joined([_tensor(blobs.get(blob), blob) for blob in parts])
-        method = _method(contents, fill_encoder(empty, _backbone(weights)).to(target))
+        method = _method(contents, fill_encoder(empty, _backbone(contents, weights)).to(target))
         grow_to_shapes(method, weights)
         left = contents.derived.keys() & method.state_dict().keys()  # not there, or taken over later
         method.load_state_dict({**{name: method.get_buffer(name) for name in left}, **weights})
@@ -246,9 +245,10 @@ def _check_names(method: Method, weights: Mapping[str, Tensor]) -> None:
             raise InvalidData(f"found {name}, which the method does not have")
 
 
-def _backbone(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _backbone(contents: Contents, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The encoder's weights, by their names there."""
-    return {name.removeprefix(ENCODER): weights[name] for name in weights if name.startswith(ENCODER)}
+    start = f"{method_class(contents.method).encoder_path}.backbone."
+    return {name.removeprefix(start): weights[name] for name in weights if name.startswith(start)}
 
 
 def _method(contents: Contents, encoder: Encoder) -> Method:
@@ -261,14 +261,13 @@ def _method(contents: Contents, encoder: Encoder) -> Method:
         seed=contents.seed,
         device=encoder.device,
     )
-    method.classes = [record.name for record in contents.classes]
-    method.tasks_learned = contents.tasks_learned
+    method.resume([record.name for record in contents.classes], contents.tasks_learned)
     return method
 
 
 def _readout(contents: Contents) -> Readout:
-    chosen = method_class(contents.method)
-    return chosen.readout(make_settings(chosen.Settings, _settings(contents)), contents.kind)
+    chosen, settings = method_class(contents.method), _settings(contents)
+    return chosen.readout(make_settings(chosen.settings_class(settings), settings), contents.kind)
 
 
 def _settings(contents: Contents) -> dict[str, Any]:

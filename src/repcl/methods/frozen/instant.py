@@ -1,12 +1,13 @@
 """Instant (after RanPAC, McDonnell et al., 2023): ridge regression on random features of a frozen encoder."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from repcl.methods.base import Method
 from repcl.methods.frozen.left_out import (
     MOST_ASKED,
     ClassMeansWithout,
@@ -22,6 +23,7 @@ from repcl.methods.frozen.ridge import choose_ridge, half_solved, ridge_factor, 
 from repcl.methods.frozen.shared_texts import without_the_text
 from repcl.methods.frozen.sums import Moments
 from repcl.methods.search_ranges import Choices, Dimension
+from repcl.methods.settings import MethodSettings
 
 UNEVEN = 3
 """How many times larger than the smallest class the largest must be for balancing to be considered."""
@@ -41,6 +43,9 @@ class InstantSettings(SharingSettings):
         None,
         description="every class weighs the same, whatever its number of examples; left open, leave-one-out "
         "recall of the classes decides where their sizes differ",
+    )
+    vote: bool = Field(
+        False, description="add the vote of a logistic regression on all embeddings, as `refit` fits it"
     )
     map_seed: int = Field(
         0, ge=0, lt=2**32, description="which maps are drawn; only equal ones can be united"
@@ -66,6 +71,14 @@ class Instant(FrozenMethod):
 
     Settings: ClassVar[type[InstantSettings]] = InstantSettings
     settings: InstantSettings
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {**FrozenMethod.variants, "vote": {"vote": True}}
+
+    @classmethod
+    def for_settings(cls, settings: MethodSettings) -> type[Method]:
+        """This class, or the one that votes together with logistic regression."""
+        from repcl.methods.frozen.vote import Vote  # it is made of this one
+
+        return Vote if isinstance(settings, InstantSettings) and settings.vote else cls
 
     def build_parts(self) -> None:
         """The ledger, and the random maps."""

@@ -59,7 +59,7 @@ class LDA(FrozenMethod):
         """Log-likelihoods, mean and covariance of the own class without the row itself.
 
         Taking a text x out of its class changes the covariance S by a multiple of d dᵀ, d = x - μ, and so its
-        inverse by Sherman and Morrison's formula. The even spread that S is shrunk towards, which one text
+        inverse by Sherman and Morrison's formula. The even spread that S is shrunk toward, which one text
         hardly changes, stays as it is.
         """
         (moments,) = self.ledger.moments()

@@ -6,16 +6,16 @@ learner knows is the same for any order of tasks, and anything it learned can be
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from repcl.data import Batch, Example, InputKind, Task
-from repcl.errors import InvalidData, InvalidSetting, UnknownName
-from repcl.methods.base import Method
+from repcl.data import Batch, Example, Task
+from repcl.errors import InvalidData, InvalidSetting
+from repcl.methods.base import is_of_encoder
 from repcl.methods.frozen.ledger import Ledger
 from repcl.methods.frozen.left_out import (
     MOST_ASKED,
@@ -28,30 +28,15 @@ from repcl.methods.frozen.left_out import (
     times_of,
 )
 from repcl.methods.frozen.random_features import on_grid
+from repcl.methods.frozen.reader import FrozenReader, FrozenSettings
 from repcl.methods.frozen.shared_texts import LeftOutTexts, SharedLedger, SharedTexts
 from repcl.methods.frozen.sums import ClassSums
-from repcl.methods.settings import MethodSettings
-from repcl.model import FROZEN_DEPTHS, LAST_LAYER, Embedder, Readout, fingerprint
-from repcl.model.layered import frozen_readout
+from repcl.model import fingerprint
 from repcl.training import Stage
 
 CHUNK = 1024
 
 SUMS, SOLUTION = "ledger.sums.", "solution."
-
-Depth = Annotated[float, Field(ge=0, le=1)]
-
-
-class FrozenSettings(MethodSettings):
-    """Settings of all learners on a frozen encoder."""
-
-    layers: tuple[Depth, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=8,
-        description="how deep the layers that are read lie, 0 for the word embeddings and 1 for the last "
-        "layer; left open, those that serve the input kind best",
-    )
 
 
 class KeepingSettings(FrozenSettings):
@@ -78,38 +63,19 @@ class SharingSettings(KeepingSettings):
         return self
 
 
-class FrozenMethod(Method):
+class FrozenMethod(FrozenReader):
     """A learner on a frozen encoder.
 
     Subclasses say what is summed up, how sums become a solution, and a solution scores.
     """
 
-    settings: FrozenSettings
     takes_back_exactly = True
     has_closed_form: ClassVar[bool] = True
     """Whether leaving one text out is a matter of arithmetic."""
-    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"last-layer": {"layers": LAST_LAYER}}
-
-    @classmethod
-    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:
-        """The settings with the layers that serve the input kind best, where they are left open."""
-        if not isinstance(settings, FrozenSettings) or settings.layers is not None:
-            return settings
-        return settings.model_copy(update={"layers": FROZEN_DEPTHS[kind]})
-
-    @classmethod
-    def readout(cls, settings: MethodSettings, kind: InputKind) -> Readout:
-        """Several layers, side by side."""
-        layers = settings.layers if isinstance(settings, FrozenSettings) else None
-        return frozen_readout(kind, layers or FROZEN_DEPTHS[kind])
 
     def build_parts(self) -> None:
         """The ledger, without any example yet."""
-        self.encoder.requires_grad_(False)
-        readout = self.readout(self.settings, self.encoder.readout.kind)
-        if (type(readout), readout.depths) != (type(self.encoder.readout), self.encoder.readout.depths):
-            self.encoder.read_with(readout)
-        self.embedder = Embedder(self.encoder)
+        super().build_parts()
         ledger = SharedLedger if self.is_multilabel else Ledger
         self.ledger = ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
         self._solution: tuple[Tensor, ...] | None = None
@@ -155,12 +121,8 @@ class FrozenMethod(Method):
         with self.observer.stage(Stage.SOLVING):
             self._solution = None  # of many classes it takes as much memory as the next one
             self.ledger.grow_to(len(self.classes))
-            self.ledger.book_in(rows, self._indices(task.train), self.features)
+            self.ledger.book_in(rows, self.indices(task.train), self.features)
             self._solution = self.solve()
-
-    def embed(self, examples: Sequence[Example]) -> Tensor:
-        """Representations on the grid, (examples, representation size); each text is encoded once."""
-        return on_grid(self.embedder(examples))
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
         """Scores of all seen classes for each example, (examples, seen classes), on the CPU."""
@@ -201,7 +163,7 @@ class FrozenMethod(Method):
     def statistics_bytes(self) -> int:
         """Bytes of everything that is saved beside the encoder."""
         saved = self.state_dict().items()
-        return sum(value.nbytes for name, value in saved if not name.startswith("encoder."))
+        return sum(value.nbytes for name, value in saved if not is_of_encoder(name))
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where a kept row belongs to no class."""
@@ -322,8 +284,8 @@ class FrozenMethod(Method):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Become what the learner would be, had it seen these classes only, and under these names."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        indices = [[place[name] for name in names] for names in groups.values()]
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        indices = [[index_of[name] for name in names] for names in groups.values()]
         self.ledger.regroup(indices, len(self.classes), self.features)
         self.classes, self._solution = list(groups), None
         self._solution = self._sound(self.solve)
@@ -337,7 +299,7 @@ class FrozenMethod(Method):
         """Whether each example is among those learned with its label, as far as anything kept can tell."""
         if not self.keeps_rows or not examples:
             return [True] * len(examples)
-        found = self.ledger.find(self.embed(examples), self._indices(examples))
+        found = self.ledger.find(self.embed(examples), self.indices(examples))
         return [index is not None for index in found]
 
     def take_back(self, examples: Sequence[Example], *, are_known: bool = True) -> None:
@@ -350,7 +312,7 @@ class FrozenMethod(Method):
         """
         if not examples:
             return
-        indices = self._indices(examples)
+        indices = self.indices(examples)
         taken = torch.bincount(indices, minlength=len(self.classes))
         left = self.ledger.class_sizes(len(self.classes)) - taken
         if bool((left < 0).any()) and not self.is_multilabel:
@@ -376,10 +338,10 @@ class FrozenMethod(Method):
             )
         known = set(self.classes)
         self.classes += [name for name in other.classes if name not in known]
-        place = {name: index for index, name in enumerate(self.classes)}
+        index_of = {name: index for index, name in enumerate(self.classes)}
         self.tasks_learned += other.tasks_learned
         self.ledger.grow_to(len(self.classes))
-        indices = [place[name] for name in other.classes]
+        indices = [index_of[name] for name in other.classes]
         if self.is_multilabel:  # both may know one text
             theirs = other.ledger.kept
             labels = torch.tensor(indices, dtype=torch.int64)[theirs.labels.long()]
@@ -387,11 +349,3 @@ class FrozenMethod(Method):
         else:
             self.ledger.absorb(other.ledger, indices)
         self._solution = self.solve()
-
-    def _indices(self, examples: Sequence[Example]) -> Tensor:
-        """The index of each example's class."""
-        index = {name: at for at, name in enumerate(self.classes)}
-        for example in examples:
-            if example.label not in index:
-                raise UnknownName("class", example.label, self.classes)
-        return torch.tensor([index[example.label] for example in examples], dtype=torch.int64)
