@@ -57,7 +57,10 @@ def serve(
             server_header=False,
             h11_max_incomplete_event_size=64 << 10,
         )
-        _Server(config, app, started).run(sockets=[listening])
+        try:
+            _Server(config, app, started).run(sockets=[listening])
+        finally:
+            app.service.jobs.process.kill()  # also where Ctrl-C was pressed twice
 
 
 def use_few_threads() -> None:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
@@ -76,6 +77,8 @@ class NotWanted(Exception):
 def work(connection: Connection) -> None:
     """Carry out assignments until the service ends or wants no more."""
     threading.Thread(target=_end_with_the_service, daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # sent to all at once; the service says when this one ends
     with suppress(OSError, AttributeError):
         os.nice(KINDER)
     warnings.simplefilter("ignore")  # they quote users' words, and this process writes into the service's log
