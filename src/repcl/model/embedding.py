@@ -41,6 +41,8 @@ class Embedder:
         chosen = folder or os.environ.get("REPCL_EMBEDDINGS")
         self.folder = Path(chosen) if chosen else None
         self.largest = LARGEST_CACHE  # bytes kept in memory
+        self.read_from_disk = 0
+        """How many representations an earlier run had left in the folder."""
         self._kept: dict[Question, Tensor] = {}
 
     def __call__(self, examples: Sequence[Example]) -> Tensor:
@@ -66,6 +68,7 @@ class Embedder:
             return dict(zip(missing, self._encode(list(missing.values())), strict=True))
         store = EmbeddingStore(self.folder, self.encoder)
         found = store.read(list(missing))
+        self.read_from_disk += len(found)
         left = {question: example for question, example in missing.items() if question not in found}
         encoded = dict(zip(left, self._encode(list(left.values())), strict=True))
         store.write(encoded)
