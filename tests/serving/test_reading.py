@@ -52,6 +52,7 @@ def test_an_unknown_text_has_no_label_but_its_best_classes(client):
 def test_an_empty_text_is_unknown_and_has_no_class(client):
     assert predicted(client, ["  ", TEXTS[0]])[0] == {
         "label": None,
+        "labels": [],
         "unknown": True,
         "confidence": 0.0,
         "top": [],

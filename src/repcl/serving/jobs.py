@@ -287,7 +287,8 @@ class Jobs:
         folder = self.current.folder
         in_use, numbers = folder.current(), folder.numbers()
         for job in refused:
-            number, values = job.body.revision, {}
+            number = job.body.revision
+            values: dict[str, Any] = {}
             if number == in_use:
                 values = {"state": "done"}
             elif number is None or number not in numbers:
