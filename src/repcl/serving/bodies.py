@@ -223,7 +223,7 @@ class Near(BaseModel):
 
 
 class Prediction(BaseModel):
-    """The answer to one text; it has no label where it is unknown, and several where the model allows that."""
+    """The answer to one text: no label where it is unknown, several where the model allows that."""
 
     label: str | None
     labels: list[Ranked]

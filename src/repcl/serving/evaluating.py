@@ -16,9 +16,7 @@ TEXTS_SHOWN = 5
 async def evaluated(examples: Sequence[Example], answerer: Answerer) -> EvaluateBody:
     """Compare answers with labels; texts of classes that the model does not know are left out."""
     if answerer.current.served.state.is_multilabel:
-        raise InvalidSetting(
-            "A text of this model may have several labels: measure it with `repcl evaluate`."
-        )
+        raise InvalidSetting("Texts of this model may have several labels: use `repcl evaluate`.")
     model, answers = await answerer.ask(Question(examples, top=1))
     known = set(model.state.names)
     rows = [

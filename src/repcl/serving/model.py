@@ -188,12 +188,14 @@ def _loaded(folder: ModelFolder, device: str | None) -> tuple[int, ClassifierSta
 
 
 def _remember_little(state: ClassifierState) -> None:
-    """Texts that are asked about are not kept for long, nor is what was computed from them."""
+    """Texts that are asked about are not kept for long, nor is what was computed from them, nor on disk."""
     for part in state.method.modules():
         if isinstance(part, Encoder):
             part.remembered = REMEMBERED_TEXTS
         if isinstance(part, FrozenReader):
             part.embedder.largest = REMEMBERED_BYTES
+            part.embedder.folder = None
+            part.embedder.mixes_lengths = True
 
 
 def _any_text(served: ServedModel) -> Example:
