@@ -299,6 +299,8 @@ class Jobs:
             if values:
                 with self._changed():
                     job.change(finished=now(), **values)
+            if values.get("state") == "done":
+                self._let_go(job)
 
     # ---- inside ---------------------------------------------------------------------------------
 
