@@ -195,6 +195,7 @@ class ModelBody(BaseModel):
     name: str
     method: str
     kind: InputKind
+    multilabel: bool
     revision: int
     classes: int
     texts: int | None
@@ -222,9 +223,10 @@ class Near(BaseModel):
 
 
 class Prediction(BaseModel):
-    """The answer to one text; its label is null where it is unknown."""
+    """The answer to one text: no label where it is unknown, several where the model allows that."""
 
     label: str | None
+    labels: list[Ranked]
     unknown: bool
     confidence: float
     top: list[Ranked]
