@@ -1,7 +1,7 @@
 /** Starts the page: views, the model's name, and the notes that stand above every view. */
 
 import { element } from "./parts/element.js";
-import { toast } from "./parts/notice.js";
+import { speak } from "./parts/notice.js";
 import { askForToken } from "./parts/token_dialog.js";
 import { startRouter } from "./router.js";
 import { onConnection } from "./service/connection.js";
@@ -43,7 +43,7 @@ function showModel(now, before) {
   );
   tokenButton.hidden = !now.needs_token;
   showReadOnly(now);
-  if (before && before.revision !== now.revision) toast(`Revision ${now.revision} answers now.`);
+  if (before && before.revision !== now.revision) speak(`Revision ${now.revision} answers now.`);
 }
 
 /** @param {Model} model */

@@ -31,9 +31,21 @@ export function amount(number) {
 
 /** @param {string} moment ISO time */
 export function when(moment) {
+  return written(moment, { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** @param {string} moment ISO time */
+export function day(moment) {
+  return written(moment, { month: "short", day: "numeric" });
+}
+
+/**
+ * @param {string} moment
+ * @param {Intl.DateTimeFormatOptions} options
+ */
+function written(moment, options) {
   const date = new Date(moment);
-  if (Number.isNaN(date.getTime())) return moment;
-  return date.toLocaleString("en-US", { dateStyle: "medium", timeStyle: "short" });
+  return Number.isNaN(date.getTime()) ? moment : date.toLocaleString("en-US", options);
 }
 
 /** @param {number | null | undefined} seconds */

@@ -9,12 +9,12 @@ export function bar(share) {
 }
 
 /**
- * A number with a small bar under it, for tables.
+ * A number with a small bar beside it, for tables.
  * @param {number | null} share
  */
 export function measured(share) {
   if (share === null) return element("span", { class: "soft" }, "–");
-  return element("span", { class: "measured" }, percent(share), bar(share));
+  return element("span", { class: "measured" }, bar(share), percent(share));
 }
 
 /**

@@ -126,5 +126,5 @@ function dot(point, x, y) {
 /** @param {Point[]} points */
 function inWords(points) {
   const said = points.map((point) => `revision ${point.number} ${percent(point.share)}`);
-  return `Accuracy on texts held out, by revision: ${said.join(", ")}.`;
+  return `Accuracy by revision: ${said.join(", ")}.`;
 }

@@ -39,7 +39,17 @@ export function drawn(tag, attributes = {}, ...children) {
  * @param {string} [kind] a class name
  */
 export function words(text, kind = "words") {
-  return element("bdi", { class: kind }, text);
+  return element("bdi", { class: kind }, ...breakable(text));
+}
+
+/**
+ * Names such as `track_order` break behind their marks, not within a word.
+ * @param {string} text
+ * @returns {Child[]}
+ */
+function breakable(text) {
+  if (/\s/.test(text)) return [text];
+  return text.split(/(?<=[_.:/-])/).flatMap((part, index) => (index ? [element("wbr"), part] : [part]));
 }
 
 /** @param {string} name of a symbol in index.html */

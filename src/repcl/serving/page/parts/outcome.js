@@ -1,7 +1,7 @@
 /** What a finished job did to the classes that were known before: those that got worse come first. */
 
-import { change, counted, percent } from "../data/format.js";
-import { bar } from "./bars.js";
+import { amount, change, counted, percent } from "../data/format.js";
+import { measured } from "./bars.js";
 import { element, words } from "./element.js";
 import { notice } from "./notice.js";
 import { makeTable } from "./table.js";
@@ -51,7 +51,21 @@ function details(summary) {
   return [
     facts(summary),
     regressed.length > 0 && section(`What got worse`, ...regressed.map(lossCard)),
-    summary.classes.length > 0 && section("Classes known before", beforeAndAfter(summary.classes)),
+    summary.classes.length > 0 && section("Classes known before", ...changedAndUnchanged(summary.classes)),
+  ].filter((part) => part instanceof HTMLElement);
+}
+
+/**
+ * What changed is shown, the rest can be opened.
+ * @param {ClassChange[]} classes
+ */
+function changedAndUnchanged(classes) {
+  const changed = classes.filter(({ before, after }) => before !== after);
+  const rest = classes.filter(({ before, after }) => before === after);
+  const summary = element("summary", {}, `${counted(rest.length, "class")} ${rest.length === 1 ? "answers" : "answer"} as before`);
+  return [
+    changed.length > 0 && beforeAndAfter(changed),
+    rest.length > 0 && element("details", {}, summary, beforeAndAfter(rest)),
   ].filter((part) => part instanceof HTMLElement);
 }
 
@@ -69,9 +83,9 @@ function facts(summary) {
   return element(
     "dl",
     { class: "facts" },
-    fact("Texts learned", counted(summary.examples, "text"), summary.corrected ? `${counted(summary.corrected, "text")} moved from another class` : ""),
+    fact("Texts", amount(summary.examples), summary.corrected ? `${counted(summary.corrected, "text")} moved from another class` : ""),
     fact("New classes", String(summary.new_classes.length), ...summary.new_classes.slice(0, 8).map((label) => words(label, "chip"))),
-    after !== null && fact("Old classes, texts held out", percent(after), before === null ? "" : `${percent(before)} before, ${change(before, after)}`),
+    after !== null && fact("Accuracy on old classes", percent(after), before === null ? "" : `${percent(before)} before, ${change(before, after)}`),
   );
 }
 
@@ -109,11 +123,10 @@ function beforeAndAfter(classes) {
     rows: classes,
     kindOf: (one) => (one.regressed ? "is-worse" : ""),
     columns: [
-      { name: "Class", isHead: true, cell: (one) => words(one.label), order: (one) => one.label },
+      { name: "Class", isHead: true, isName: true, cell: (one) => words(one.label), order: (one) => one.label },
       { name: "Texts checked", isNumber: true, isMinor: true, cell: (one) => one.texts, order: (one) => one.texts },
       { name: "Before", isNumber: true, cell: (one) => percent(one.before), order: (one) => one.before },
-      { name: "After", isNumber: true, cell: (one) => percent(one.after), order: (one) => one.after },
-      { name: "", isMinor: true, cell: (one) => (one.after === null ? "" : bar(one.after)) },
+      { name: "After", isNumber: true, cell: (one) => measured(one.after), order: (one) => one.after },
     ],
   }).node;
 }

@@ -71,7 +71,7 @@ function rows(checked, left) {
     columns: [
       { name: "Row", isNumber: true, cell: ({ line }) => line },
       { name: "Text", cell: ({ text, problem }) => [words(text), problem && element("span", { class: "problem" }, `Left out: ${problem}`)] },
-      { name: "Class", cell: ({ label }) => (label ? words(label) : element("span", { class: "soft" }, "–")) },
+      { name: "Class", isName: true, cell: ({ label }) => (label ? words(label) : element("span", { class: "soft" }, "–")) },
     ],
   }).node;
 }

@@ -16,6 +16,7 @@ const PAGE = 100;
  * @property {boolean} [isNumber]
  * @property {boolean} [isMinor] Left out on phones.
  * @property {boolean} [isHead] Names its row.
+ * @property {boolean} [isName] Holds a class's name, which gets room even beside long texts.
  */
 
 /**
@@ -103,7 +104,7 @@ function line(columns, row, kindOf) {
 
 /** @param {Column<any>} column */
 function kinds(column) {
-  return [column.isNumber && "number", column.isMinor && "minor"].filter(Boolean).join(" ") || null;
+  return [column.isNumber && "number", column.isMinor && "minor", column.isName && "name"].filter(Boolean).join(" ") || null;
 }
 
 /**

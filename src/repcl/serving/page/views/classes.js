@@ -22,7 +22,7 @@ export async function build({ signal }) {
     "header",
     { class: "head" },
     element("h1", {}, counted(classes.length, "class")),
-    element("p", { class: "lead" }, "Accuracy is measured on texts that were held out, or asked as if they had not been learned."),
+    element("p", { class: "lead" }, "Accuracy is the share of texts that it gets right without having learned them."),
   );
   if (!classes.length) {
     return element("div", { class: "stack" }, head, empty("classes", "No classes yet", element("p", {}, element("a", { href: "#/teach" }, "Teach the first one"), ".")));
@@ -67,6 +67,7 @@ function columns(open) {
     {
       name: "Class",
       isHead: true,
+      isName: true,
       cell: (row) => element("button", { class: "row-link", type: "button", on: { click: () => open(row) } }, words(row.label)),
       order: (row) => row.label,
     },

@@ -56,7 +56,7 @@ function curve(revisions, signal) {
     accuracy === null ? [] : [{ number, share: accuracy, isCurrent: is_current, isRefused: is_refused }],
   );
   if (!points.length) return null;
-  return element("section", { class: "card", "aria-label": "Accuracy by revision" }, element("h2", { class: "chart-title" }, "Accuracy on texts held out"), makeChart(points, signal));
+  return element("section", { class: "card", "aria-label": "Accuracy by revision" }, element("h2", { class: "chart-title" }, "Accuracy on texts it had not learned"), makeChart(points, signal));
 }
 
 /**

@@ -15,19 +15,20 @@ import { STATES, followJob, isOver } from "../service/jobs.js";
 export const title = "Teach";
 export const section = "teach";
 
-const HEADINGS = { learn: "Teaching", rename: "Renaming a class", merge: "Merging classes", remove: "Removing a class", rollback: "Rolling back" };
+const RUNNING = { learn: "Teaching", rename: "Renaming a class", merge: "Merging classes", remove: "Removing a class", rollback: "Rolling back" };
 
 /** @param {Visit} visit */
 export async function build({ path, signal }) {
   const job = await getJob(path[0] ?? "", signal);
-  const place = element("div", {});
+  const place = element("div", { class: "stack" });
   watch(job, place, signal);
-  return element(
-    "div",
-    { class: "stack" },
-    element("header", { class: "head" }, element("h1", {}, HEADINGS[job.action])),
-    place,
-  );
+  return place;
+}
+
+/** @param {Job} job */
+function heading(job) {
+  const name = isOver(job) ? (job.state === "refused" ? "What it would change" : "What changed") : RUNNING[job.action];
+  return element("header", { class: "head" }, element("h1", { tabindex: -1 }, name));
 }
 
 /**
@@ -39,13 +40,13 @@ async function watch(job, place, signal) {
   try {
     if (!isOver(job)) {
       const progress = makeProgress(job);
-      place.replaceChildren(progress.node);
+      place.replaceChildren(heading(job), progress.node);
       job = await followJob(job, progress.update, signal);
       speak(STATES[job.state]);
     }
-    place.replaceChildren(element("div", { class: "stack" }, outcome(job), choices(job, place, signal)));
+    place.replaceChildren(heading(job), outcome(job), choices(job, place, signal));
   } catch (problem) {
-    if (!signal.aborted) place.replaceChildren(problemNotice(problem));
+    if (!signal.aborted) place.replaceChildren(heading(job), problemNotice(problem));
   }
 }
 

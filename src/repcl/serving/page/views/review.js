@@ -1,6 +1,6 @@
 /** Texts that the model was not sure of, grouped: name a group or single texts, teach them, or erase them. */
 
-import { counted, percent, when } from "../data/format.js";
+import { counted, day, percent } from "../data/format.js";
 import { confirmDialog } from "../parts/dialog.js";
 import { element, words } from "../parts/element.js";
 import { empty, problemNotice, toast } from "../parts/notice.js";
@@ -36,7 +36,7 @@ export async function build({ signal }) {
  * @param {() => Promise<void>} reload
  */
 function head(unknown, canWrite, reload) {
-  const eraseAll = element("button", { class: "button button-quiet-bad", type: "button", on: { click: () => erase("all", unknown.total, reload) } }, "Erase all");
+  const eraseAll = element("button", { class: "button button-small button-quiet-bad", type: "button", on: { click: () => erase("all", unknown.total, reload) } }, "Erase all");
   return element(
     "header",
     { class: "head" },
@@ -110,7 +110,7 @@ function groupCard(group, index, canWrite, reload) {
     "section",
     { class: "card group", "aria-labelledby": `${id}-title` },
     element("h2", { id: `${id}-title` }, group.texts.length > 1 ? `${counted(group.texts.length, "text")} that are alike` : "A single text"),
-    canWrite && element("div", { class: "field" }, element("label", { for: id }, "They are"), name),
+    canWrite && element("div", { class: "field" }, element("label", { for: id }, group.texts.length > 1 ? "They are" : "It is"), name),
     element("ul", { class: "collected" }, ...lines.map((line) => line.node)),
     trouble,
     canWrite && element("div", { class: "actions actions-start" }, teach, away),
@@ -126,7 +126,7 @@ function groupCard(group, index, canWrite, reload) {
 function textLine(collected, canWrite, changed) {
   const chosen = element("input", { type: "checkbox", checked: true, on: { change: changed } });
   const own = element("input", { class: "own-label", list: "review-labels", autocomplete: "off", dir: "auto", placeholder: "another class", "aria-label": `Another class for: ${collected.text}`, on: { input: changed } });
-  const guess = element("p", { class: "soft" }, "Best guess ", words(collected.label, "label"), ` ${percent(collected.confidence)} · ${when(collected.when)}`);
+  const guess = element("p", { class: "soft" }, "Best guess ", words(collected.label, "label"), ` ${percent(collected.confidence)} · ${day(collected.when)}`);
   const text = canWrite ? element("label", { class: "check" }, chosen, words(collected.text)) : element("p", {}, words(collected.text));
   return {
     node: element("li", {}, element("div", { class: "collected-words" }, text, guess), canWrite && own),

@@ -4,7 +4,7 @@ import { download, writeCsv } from "../data/csv.js";
 import { beginDraft } from "../data/draft.js";
 import { SPANS } from "../data/examples.js";
 import { counted, percent } from "../data/format.js";
-import { candidateBars, measured } from "../parts/bars.js";
+import { bar, candidateBars, measured } from "../parts/bars.js";
 import { element, icon, words } from "../parts/element.js";
 import { empty, problemNotice, speak } from "../parts/notice.js";
 import { makeSpanMarker } from "../parts/span_marker.js";
@@ -141,8 +141,8 @@ function verdict(found, teachable) {
       element("h2", {}, isUnknown ? element("span", { class: "unknown-mark" }, icon("unknown"), "Unknown") : words(named(found))),
       !isUnknown && element("p", { class: "confidence" }, element("span", { class: "spoken" }, "Confidence "), percent(found.confidence)),
     ),
-    isUnknown && element("p", { class: "soft" }, "It does not look like any class that the model knows. These come nearest:"),
-    candidateBars(found.top),
+    isUnknown ? element("p", { class: "soft" }, "It does not look like any class that the model knows. These come nearest:") : bar(found.confidence),
+    candidateBars(isUnknown ? found.top : found.top.filter(({ label }) => label !== found.label)),
     teachable !== null && element("p", { class: "verdict-foot" }, element("a", { href: "#/teach", on: { click: () => beginDraft(teachable) } }, isUnknown ? "Teach it what this is" : "Not right? Teach it")),
   );
 }
@@ -198,7 +198,7 @@ function answersTable(rows) {
     rows,
     columns: [
       { name: "Text", cell: ({ text }) => words(text), order: ({ text }) => text },
-      { name: "Answer", cell: ({ found }) => (found.unknown ? element("span", { class: "chip chip-warning" }, "Unknown") : words(named(found), "chip")), order: ({ found }) => named(found) },
+      { name: "Answer", isName: true, cell: ({ found }) => (found.unknown ? element("span", { class: "chip chip-warning" }, "Unknown") : words(named(found), "chip")), order: ({ found }) => named(found) },
       { name: "Sure", isNumber: true, cell: ({ found }) => measured(found.confidence), order: ({ found }) => found.confidence },
     ],
   }).node;
