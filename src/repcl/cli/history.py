@@ -4,16 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from repcl.classifier.wording import described
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Json, Model, Wait
 from repcl.cli.tables import counted, print_table
 from repcl.errors import listed
 
 if TYPE_CHECKING:
-    from repcl.classifier import Update
     from repcl.classifier.store.records import Revision
-
-NAMES_SHOWN = 4
 
 
 def history(
@@ -120,7 +118,7 @@ def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
     number = f"{revision.number}{'*' * (revision.number == current)}"
     if revision.parent not in (None, before):
         number += f" from {revision.parent}"
-    what = "; ".join(_described(update) for update in updates) or "saved"
+    what = "; ".join(described(update) for update in updates) or "saved"
     if revision.is_refused:
         what += " (refused)"
     shares = (last.accuracy_before, last.accuracy_after, last.accuracy) if last else (None, None, None)
@@ -132,15 +130,3 @@ def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
         str(len(revision.contents.classes)),
         *("–" if share is None else f"{share:.1%}" for share in shares),
     ]
-
-
-def _described(update: "Update") -> str:
-    if update.action == "remove":
-        return "removed a class"
-    if update.action == "forget":
-        return f"forgot {counted(update.forgotten, 'text')}"
-    if update.action in ("rename", "merge"):
-        return f"{update.action}d to {', '.join(update.new_classes)}"
-    names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)] or ["nothing new"]
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f"{'absorbed' if update.action == 'absorb' else 'learned'} {', '.join(names[:NAMES_SHOWN])}{more}"

@@ -22,6 +22,7 @@ from repcl.cli.lists import list_things
 from repcl.cli.predict import predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
+from repcl.cli.serve import serve_command
 from repcl.cli.suggest import suggest_command
 from repcl.cli.tune import tune
 from repcl.errors import InvalidSetting
@@ -53,6 +54,7 @@ app.command("forget")(forget_command)
 app.command("discover")(discover_command)
 app.command("suggest")(suggest_command)
 app.command("drift")(drift_command)
+app.command("serve")(serve_command)
 app.command("list")(list_things)
 app.add_typer(data_app, name="data")
 

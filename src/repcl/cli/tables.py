@@ -8,15 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from repcl.errors import counted as counted
 from repcl.errors import printable
 
 if TYPE_CHECKING:
     from repcl.experiments.runs.result import Result
-
-
-def counted(number: int, word: str) -> str:
-    """A number with its noun: 1 class, 2 classes."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"
 
 
 WIDEST_NAME = 30

@@ -40,6 +40,7 @@ class Embedder:
         self.encoder = encoder
         chosen = folder or os.environ.get("REPCL_EMBEDDINGS")
         self.folder = Path(chosen) if chosen else None
+        self.largest = LARGEST_CACHE  # bytes kept in memory
         self._kept: dict[Question, Tensor] = {}
 
     def __call__(self, examples: Sequence[Example]) -> Tensor:
@@ -54,7 +55,7 @@ class Embedder:
         if missing:
             self._kept.update(self._find(missing))
         found = torch.stack([self._kept[question] for question in questions]) if questions else None
-        while len(self._kept) * size * 4 > LARGEST_CACHE:
+        while len(self._kept) * size * 4 > self.largest:
             del self._kept[next(iter(self._kept))]
         return found if found is not None else torch.empty(0, size)
 
