@@ -2,7 +2,7 @@
  * What the service sends, as types for editors and checkers; nothing here runs.
  *
  * @typedef {"sentence" | "relation" | "event"} Kind
- * @typedef {{texts_per_request: number, text_length: number, body_bytes: number}} Limits
+ * @typedef {{texts_per_request: number, examples_per_request: number, text_length: number, body_bytes: number}} Limits
  * @typedef {object} Model
  * @property {string} name
  * @property {string} method
@@ -50,6 +50,7 @@
  * @property {number | null} accuracy_before
  * @property {number | null} accuracy_after
  * @property {ClassChange[]} classes
+ * @property {string[]} notes
  * @typedef {object} Job
  * @property {string} id
  * @property {Action} action
@@ -81,7 +82,7 @@
  * @property {boolean} is_current
  * @property {boolean} is_refused
  *
- * @typedef {Example & {id: string, confidence: number, when: string}} Collected With the best guess as its label.
+ * @typedef {Asked & {id: string, label: string | null, confidence: number, when: string}} Collected The label is the best guess.
  * @typedef {{name: string, texts: Collected[]}} Group
  * @typedef {{collects: boolean, total: number, groups: Group[]}} Unknown
  */

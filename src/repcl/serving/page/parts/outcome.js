@@ -50,6 +50,7 @@ function details(summary) {
   const regressed = summary.classes.filter((one) => one.regressed);
   return [
     facts(summary),
+    summary.notes.length > 0 && element("ul", { class: "plain-list soft" }, ...summary.notes.map((note) => element("li", {}, note))),
     regressed.length > 0 && section(`What got worse`, ...regressed.map(lossCard)),
     summary.classes.length > 0 && section("Classes known before", ...changedAndUnchanged(summary.classes)),
   ].filter((part) => part instanceof HTMLElement);

@@ -71,7 +71,7 @@ async function send(path, body, used, signal) {
 async function problemOf(response) {
   try {
     const said = await response.json();
-    return new Problem(said.title, said.detail ?? "", response.status, said.errors);
+    return new Problem(said.title, said.detail ?? "", response.status, said.errors ?? []);
   } catch {
     return new Problem("The service failed", `It answered with status ${response.status}.`, response.status);
   }

@@ -126,7 +126,7 @@ function groupCard(group, index, canWrite, reload) {
 function textLine(collected, canWrite, changed) {
   const chosen = element("input", { type: "checkbox", checked: true, on: { change: changed } });
   const own = element("input", { class: "own-label", list: "review-labels", autocomplete: "off", dir: "auto", placeholder: "another class", "aria-label": `Another class for: ${collected.text}`, on: { input: changed } });
-  const guess = element("p", { class: "soft" }, "Best guess ", words(collected.label, "label"), ` ${percent(collected.confidence)} · ${day(collected.when)}`);
+  const guess = element("p", { class: "soft" }, ...guessWords(collected), day(collected.when));
   const text = canWrite ? element("label", { class: "check" }, chosen, words(collected.text)) : element("p", {}, words(collected.text));
   return {
     node: element("li", {}, element("div", { class: "collected-words" }, text, guess), canWrite && own),
@@ -134,6 +134,11 @@ function textLine(collected, canWrite, changed) {
     isChosen: () => chosen.checked,
     ownLabel: () => own.value.trim(),
   };
+}
+
+/** @param {Collected} collected */
+function guessWords({ label, confidence }) {
+  return label === null ? [] : ["Best guess ", words(label, "label"), ` ${percent(confidence)} · `];
 }
 
 /**
