@@ -7,12 +7,14 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import repcl
 from repcl.serving.bodies import ProblemBody
-from repcl.serving.gate import READING, Gate
+from repcl.serving.gate import API, READING, Gate
 from repcl.serving.options import Options
 from repcl.serving.problems import add_handlers
 from repcl.serving.routes import changing, reading
@@ -27,7 +29,7 @@ DESCRIPTION = (
 
 
 def create_app(options: Options) -> Gate:
-    """An application that serves a model, which is loaded here: whatever is wrong is said before it starts."""
+    """An application that serves a model, which is loaded here: what is wrong is said before it starts."""
     service = Service.of(options)
 
     @asynccontextmanager
@@ -50,8 +52,19 @@ def create_app(options: Options) -> Gate:
     add_handlers(app)
     app.include_router(reading)
     app.include_router(changing)
-    app.mount("/", _Page(directory=PAGE, html=True), name="page")
-    return Gate(app, service)
+    return Gate(_beside_the_page(app), service)
+
+
+def _beside_the_page(api: ASGIApp) -> ASGIApp:
+    """The routes and, at every other address, the page."""
+    page = Starlette(routes=[Mount("/", _Page(directory=PAGE, html=True))])
+    add_handlers(page)
+
+    async def site(scope: Scope, receive: Receive, send: Send) -> None:
+        is_page = scope["type"] == "http" and not scope["path"].startswith(API)
+        await (page if is_page else api)(scope, receive, send)
+
+    return site
 
 
 class _Page(StaticFiles):

@@ -60,6 +60,11 @@ class Answerer:
         if self._thread.is_alive():
             self._thread.join()
 
+    @property
+    def length(self) -> int:
+        """How many wait for their turn."""
+        return len(self._waiting)
+
     async def ask(self, question: Question) -> tuple[ServedModel, list[Answer]]:
         """Answers from one revision; a long question takes several turns, so that others get theirs."""
         chosen = await self._with_vectors() if question.nearest else None
@@ -81,11 +86,15 @@ class Answerer:
         found: tuple[ServedModel, list[Answer]] = await future
         return found
 
-    async def _with_vectors(self) -> ServedModel:
-        """The revision in use, once its kept texts have vectors, made a turn's worth at a time."""
-        model = self.current.served
+    async def embed_kept(self, model: ServedModel) -> None:
+        """Let a model's kept texts have vectors, made a turn's worth at a time."""
         while not await self.run(lambda: model.embed_kept(TEXTS_PER_TURN)):
             pass
+
+    async def _with_vectors(self) -> ServedModel:
+        """The revision in use, once its kept texts have vectors."""
+        model = self.current.served
+        await self.embed_kept(model)
         return model
 
     def _put(self, item: _Waiting | _Work) -> None:

@@ -14,7 +14,7 @@ MOST_REVISION = 999_999
 Text = Annotated[str, StringConstraints(max_length=TEXT_LENGTH)]
 FullText = Annotated[str, StringConstraints(max_length=TEXT_LENGTH, pattern=r"\S")]
 Label = Annotated[
-    str, StringConstraints(min_length=1, max_length=LABEL_LENGTH, pattern=r"^[^\x00]*\S[^\x00]*$")
+    str, StringConstraints(min_length=1, max_length=LABEL_LENGTH, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")
 ]
 Bound = Annotated[int, Field(ge=0, le=TEXT_LENGTH)]
 Pair = Annotated[tuple[Bound, Bound], Field(description="Characters [start, end) of the text.")]

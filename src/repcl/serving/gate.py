@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from repcl.serving.options import ANY_HOST, BODY_BYTES, BODY_SECONDS
-from repcl.serving.problems import RETRY_AFTER, Problem
+from repcl.serving.problems import RETRY_AFTER, UNFORESEEN, Problem
 from repcl.serving.service import Service
 
 API = "/v1/"
@@ -84,8 +84,7 @@ class Gate:
             place = traceback.extract_tb(error.__traceback__)[-1]
             log.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
             if answer.status is None:
-                detail = "Something happened that repcl did not foresee: see the service's log."
-                await Problem(500, detail).response(scope, receive, answer)
+                await UNFORESEEN.response(scope, receive, answer)
         finally:
             seconds = time.monotonic() - begun
             self.metrics.count_request(_known_method(scope), _route(scope), answer.status or 499, seconds)

@@ -6,13 +6,14 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from repcl.classifier.store.records import now
 from repcl.errors import RepclError
 from repcl.serving.bodies import Action, JobBody, JobProblem, Progress, State
+from repcl.serving.collecting import Collector
 from repcl.serving.journal import MOST_JOBS, JobEntry, Journal
 from repcl.serving.model import CurrentModel
 from repcl.serving.options import WAITING_JOBS
@@ -56,15 +57,15 @@ class Jobs:
     Args:
         current: the revision in use, refreshed when a job has made another one.
         journal: keeps them for the next service; None where nothing may be written.
-        settled: hears which collected texts have been learned.
+        collector: lets go of texts that have been learned; None where nothing may be written.
     """
 
     def __init__(
-        self, current: CurrentModel, journal: Journal | None, settled: Callable[[tuple[str, ...]], None]
+        self, current: CurrentModel, journal: Journal | None = None, collector: Collector | None = None
     ) -> None:
         self.current = current
         self.journal = journal
-        self.settled = settled
+        self.collector = collector
         self.process = LearningProcess()
         self._jobs = {body.id: _Job(body) for body in (journal.read() if journal else ())}
         self._changing = threading.Condition(threading.RLock())
@@ -156,8 +157,8 @@ class Jobs:
             self.current.refresh()
         with self._changed():
             job.change(state="done" if accept else "discarded", finished=now())
-        if accept and isinstance(job.order, Learn):
-            self.settled(job.order.collected)
+        if accept:
+            self._let_go(job)
         return job.body
 
     async def events(self, number: str) -> AsyncIterator[str]:
@@ -255,10 +256,15 @@ class Jobs:
         with self._changed():
             job.is_writing = False
             job.change(**values)
-        if values["state"] == "done" and isinstance(job.order, Learn):
-            self.settled(job.order.collected)
+        if values["state"] == "done":
+            self._let_go(job)
         if values["state"] != "refused":
             job.order = None  # its texts are needed no longer
+
+    def _let_go(self, job: _Job) -> None:
+        """Collected texts that have been learned need no review."""
+        if self.collector is not None and isinstance(job.order, Learn) and job.order.collected:
+            self.collector.erase(job.order.collected)
 
     def _settle_refused(self) -> None:
         """Notice decisions about refused updates that were made elsewhere."""

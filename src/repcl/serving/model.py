@@ -87,6 +87,10 @@ class ServedModel:
             self.kept_rows.append(embed(self.state, self.kept[done : done + count]))
         return done + count >= len(self.kept)
 
+    def vectors_of_kept(self) -> Vectors:
+        """The vectors of the kept texts, once all have one."""
+        return np.concatenate(self.kept_rows) if self.kept_rows else embed(self.state, ())
+
     def _ranked(self, examples: Sequence[Example], tops: Sequence[int]) -> list[Answer]:
         if not examples:
             return []
@@ -108,8 +112,7 @@ class ServedModel:
         return found
 
     def _explain(self, question: Question, answers: Sequence[Answer]) -> None:
-        rows = np.concatenate(self.kept_rows)
-        near = nearest_of(self.state, self.kept, rows, question.examples, question.nearest)
+        near = nearest_of(self.state, self.kept, self.vectors_of_kept(), question.examples, question.nearest)
         for answer, neighbors in zip(answers, near, strict=True):
             answer["nearest"] = [
                 {"text": one.text, "label": str(one.label), "similarity": one.similarity} for one in neighbors

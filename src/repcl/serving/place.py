@@ -7,10 +7,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from repcl.classifier.store.collected import SERVICE
+from repcl.classifier.store.files import read_whole
 from repcl.errors import RepclError
 from repcl.files import PART, is_plain, shown, write_whole
 
-NAME = "service"
 LOCK = "lock"
 
 
@@ -22,7 +23,7 @@ class Place:
     """
 
     def __init__(self, model: Path) -> None:
-        self.path = model / NAME
+        self.path = model / SERVICE
         self._lock = FileLock(self.path / LOCK, fallback_to_soft=False, thread_local=False)
 
     def claim(self) -> None:
@@ -51,8 +52,6 @@ class Place:
 
     def read(self, name: str, largest: int) -> bytes | None:
         """The bytes of a file; None where there is none."""
-        from repcl.classifier.store.files import read_whole
-
         if not os.path.lexists(self.path / name):
             return None
         return read_whole(self.path / name, largest=largest, where=shown(self.path / name))

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from repcl.classifier.store.files import CannotWrite, ModelIsLocked
@@ -71,20 +72,28 @@ def problem_of(error: RepclError) -> Problem:
     return Problem(status, str(error), headers=RETRY_AFTER if status == 503 else None)
 
 
-def add_handlers(app: FastAPI) -> None:
+def add_handlers(app: Starlette) -> None:
     """Let every error of an app have a problem body."""
     app.add_exception_handler(Problem, _answer_problem)
     app.add_exception_handler(RepclError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(Exception, _answer_unforeseen)
+
+
+UNFORESEEN = Problem(500, "Something happened that repcl did not foresee: see the service's log.")
+
+
+async def _answer_unforeseen(_: Request, __: Exception) -> Response:
+    return UNFORESEEN.response
 
 
 async def _answer_problem(_: Request, error: Exception) -> Response:
-    return error.response if isinstance(error, Problem) else _unforeseen()
+    return error.response if isinstance(error, Problem) else UNFORESEEN.response
 
 
 async def _answer_error(_: Request, error: Exception) -> Response:
-    return problem_of(error).response if isinstance(error, RepclError) else _unforeseen()
+    return problem_of(error).response if isinstance(error, RepclError) else UNFORESEEN.response
 
 
 async def _answer_invalid(_: Request, error: Exception) -> Response:
@@ -102,7 +111,7 @@ async def _answer_invalid(_: Request, error: Exception) -> Response:
 
 async def _answer_http(_: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
-        return _unforeseen()
+        return UNFORESEEN.response
     details = {
         404: "There is nothing at this address: /v1/openapi.json lists what there is.",
         405: "This address does not take that method: /v1/openapi.json lists what it takes.",
@@ -110,7 +119,3 @@ async def _answer_http(_: Request, error: Exception) -> Response:
     }
     detail = details.get(error.status_code, title_of(error.status_code))
     return Problem(error.status_code, detail, headers=error.headers).response
-
-
-def _unforeseen() -> Response:
-    return Problem(500, "Something happened that repcl did not foresee: see the service's log.").response

@@ -16,6 +16,10 @@ from repcl.serving.bodies import (
     ClassesBody,
     ClassTextsBody,
     Confused,
+    ErasedBody,
+    EraseRequest,
+    EvaluateBody,
+    EvaluateRequest,
     Health,
     HistoryBody,
     JobBody,
@@ -31,12 +35,14 @@ from repcl.serving.bodies import (
     RemoveRequest,
     RenameRequest,
     RollbackRequest,
+    UnknownBody,
 )
+from repcl.serving.evaluating import evaluated
 from repcl.serving.metrics import MEDIA_TYPE as METRICS_TYPE
 from repcl.serving.model import Question
 from repcl.serving.options import BODY_BYTES, EXAMPLES_PER_REQUEST, TEXT_LENGTH, TEXTS_PER_REQUEST
 from repcl.serving.orders import Learn, Merge, Order, Remove, Rename, Rollback
-from repcl.serving.problems import MEDIA_TYPE
+from repcl.serving.problems import MEDIA_TYPE, Problem
 from repcl.serving.service import Service
 
 EVENTS_TYPE = "text/event-stream"
@@ -120,6 +126,9 @@ async def predict(asked: PredictRequest, service: Served) -> Response:
     examples = asked.examples()
     common_kind([one for one in examples if one.text.strip()], service.current.served.state.kind)
     model, answers = await service.answerer.ask(Question(examples, asked.top, asked.nearest))
+    if service.options.collects and service.collector is not None:
+        unsure = [one for one, answer in zip(examples, answers, strict=True) if answer["unknown"]]
+        service.collector.add(one for one in unsure if one.text.strip())
     body = json.dumps({"revision": model.number, "predictions": answers}, ensure_ascii=False)
     return Response(body, media_type="application/json")
 
@@ -161,6 +170,22 @@ async def history(service: Served) -> HistoryBody:
     return await asyncio.to_thread(service.history.page)
 
 
+@reading.get("/unknown")
+async def unknown(service: Served) -> UnknownBody:
+    """Texts that the model was not sure of, in groups of alike ones."""
+    groups = await service.review.groups() if service.review is not None else []
+    total = sum(len(group.texts) for group in groups)
+    return UnknownBody(collects=service.options.collects, total=total, groups=groups)
+
+
+@reading.post("/evaluate")
+async def evaluate(asked: EvaluateRequest, service: Served) -> EvaluateBody:
+    """Compare the model's answers with the right labels."""
+    examples = [one.labeled() for one in asked.examples]
+    common_kind(examples, service.current.served.state.kind)
+    return await evaluated(examples, service.answerer)
+
+
 # ---- changing -----------------------------------------------------------------------------------
 
 
@@ -194,6 +219,15 @@ async def remove(asked: RemoveRequest, service: Served, response: Response) -> J
 async def rollback(asked: RollbackRequest, service: Served, response: Response) -> JobBody:
     """Use another revision."""
     return await _submitted(Rollback(asked.revision), service, response)
+
+
+@changing.post("/unknown/erase")
+async def erase(asked: EraseRequest, service: Served) -> ErasedBody:
+    """Erase collected texts for good: those that are named, or all of them."""
+    if service.collector is None:
+        raise Problem(403, service.options.why_not or "")
+    erased = await asyncio.to_thread(service.collector.erase, None if asked.all else asked.ids)
+    return ErasedBody(erased=erased, total=len(service.collector.texts()))
 
 
 async def _submitted(order: Order, service: Service, response: Response) -> JobBody:

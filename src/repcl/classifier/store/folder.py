@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from repcl import __version__
+from repcl.classifier.store.collected import COLLECTED, SERVICE, collected_count
 from repcl.classifier.store.files import (
     LOCK,
     BlobFolder,
@@ -269,7 +270,7 @@ class ModelFolder:
                     os.unlink(self._revision_path(number))
             settle(self.path / REVISIONS)
             self.sweep(listed)
-            self._refresh_readme()
+            self.refresh_readme()
 
     def sweep(self, listed: Collection[str] = ()) -> None:
         """Remove what was written here and no revision names: leftovers of a process that was killed.
@@ -296,6 +297,16 @@ class ModelFolder:
             if name not in needed and self._is_own_blob(name, listed, patience):
                 patience -= os.lstat(self.path / BLOBS / name).st_size
                 os.unlink(self.path / BLOBS / name)
+
+    def refresh_readme(self) -> None:
+        """Write the README if there is room: none at all is better than one that is out of date."""
+        try:
+            self._write_readme()
+        except OSError:
+            if self._is_own_readme():
+                remove_quietly(self.path / README)
+            with suppress(OSError):
+                self._write_readme()
 
     # ---- inside: what is there ------------------------------------------------------------------
 
@@ -403,7 +414,8 @@ class ModelFolder:
         if mark:
             return text == _sealed(body)
         head, tail = TEMPLATE.split("{rows}")  # the first folders have no mark, nor hashes
-        return text.startswith(head) and text.endswith((tail.format(hashes=HASHES), tail.format(hashes="")))
+        ends = tuple(tail.format(hashes=hashes, collected="") for hashes in (HASHES, ""))
+        return text.startswith(head) and text.endswith(ends)
 
     # ---- inside: records ------------------------------------------------------------------------
 
@@ -490,17 +502,8 @@ class ModelFolder:
         if self._found(README) is not None and not self._is_own_readme():
             return
         rows = "\n".join(_readme_row(revision) for revision in self.history())
-        write_whole(self.path / README, _sealed(TEMPLATE.format(rows=rows, hashes=HASHES)), durable=True)
-
-    def _refresh_readme(self) -> None:
-        """Write the README if there is room: none at all is better than one that is out of date."""
-        try:
-            self._write_readme()
-        except OSError:
-            if self._is_own_readme():
-                remove_quietly(self.path / README)
-            with suppress(OSError):
-                self._write_readme()
+        text = TEMPLATE.format(rows=rows, hashes=HASHES, collected=_collected_line(self.path))
+        write_whole(self.path / README, _sealed(text), durable=True)
 
     def _switch(self, number: int) -> None:
         """The one moment at which the folder changes for everybody."""
@@ -514,7 +517,7 @@ class ModelFolder:
             if not is_full(error) or not self._is_own_readme():
                 raise
             reuse_space(self.path / README, self.path / CURRENT, data)  # it can be written again, later
-            self._refresh_readme()
+            self.refresh_readme()
         with suppress(OSError):  # everybody sees the change by now: to say that it failed would be wrong
             settle(self.path)
 
@@ -539,6 +542,12 @@ HASHES = """\
   folder can find out whether it was learned.
 """
 
+COLLECTION = f"""\
+- *Collected texts*: {{count}} that a service was asked about and was not sure of, kept word for word in
+  `{SERVICE}/{COLLECTED}` because it was started with `--collect`. The page's Review and
+  `POST /v1/unknown/erase` erase them.
+"""
+
 TEMPLATE = """\
 # A text classifier made by repcl
 
@@ -556,6 +565,7 @@ It holds weights (safetensors), JSON and JSONL; nothing in it is executed when i
 - *Held-out texts* were given for learning but are never learned from; they are kept word for word to measure
   whether an update harms old classes, and to calibrate confidence.
 - Both are in `blobs/*.jsonl`, with their labels. Names of classes are in `revisions/*.json`.
+{collected}\
 {hashes}\
 - Trained weights can carry traces of the texts they were trained on; statistics of the frozen learners
   (`instant`, `lda`, `ncm`, `refit`) are computed from them.
@@ -579,6 +589,14 @@ MARK = "\n<!-- written by repcl; sha256 of the text above: "
 def _sealed(text: str) -> str:
     """A text with its hash: where both no longer agree, someone else wrote in it."""
     return f"{text}{MARK}{sha256(text.encode()).hexdigest()} -->\n"
+
+
+def _collected_line(folder: Path) -> str:
+    """How many texts a service has collected, where one has."""
+    count = collected_count(folder)
+    if count == 0:
+        return ""
+    return COLLECTION.format(count="an unknown number" if count is None else count)
 
 
 def _readme_row(revision: Revision) -> str:
