@@ -41,7 +41,7 @@ function showModel(now, before) {
     element("bdi", { class: "served-name" }, now.name),
     element("span", { class: "served-revision" }, `revision ${now.revision}`),
   );
-  tokenButton.hidden = !now.needs_token;
+  tokenButton.hidden = !now.needs_token && !now.can_write;
   showReadOnly(now);
   if (before && before.revision !== now.revision) speak(`Revision ${now.revision} answers now.`);
 }

@@ -18,7 +18,7 @@
  * @property {Limits} limits
  *
  * @typedef {[number, number]} Span Characters from the first up to, not including, the second.
- * @typedef {{text: string, head?: Span, tail?: Span, trigger?: Span}} Asked
+ * @typedef {{text: string, head?: Span | null, tail?: Span | null, trigger?: Span | null}} Asked
  * @typedef {Asked & {label: string}} Example
  *
  * @typedef {{label: string, probability: number}} Candidate

@@ -14,7 +14,7 @@ export function bar(share) {
  */
 export function measured(share) {
   if (share === null) return element("span", { class: "soft" }, "–");
-  return element("span", { class: "measured" }, bar(share), percent(share));
+  return element("span", { class: "measured" }, bar(share), element("span", {}, percent(share)));
 }
 
 /**

@@ -8,6 +8,8 @@ import { makeTable } from "./table.js";
 
 /** @import { ClassChange, Job, Summary } from "../types.js" */
 
+const LOSSES_SHOWN = 5;
+
 /**
  * @param {Job} job one that is over
  * @returns {HTMLElement}
@@ -26,7 +28,7 @@ function headline(job) {
   const sentence = job.summary?.sentence;
   switch (job.state) {
     case "done":
-      return notice("good", "Learned, and in use", element("p", {}, sentence ?? `Revision ${job.revision} answers now.`));
+      return notice("good", job.action === "learn" ? "Learned, and in use" : "Done, and in use", element("p", {}, sentence ?? `Revision ${job.revision} answers now.`));
     case "refused":
       return notice(
         "warning",
@@ -51,7 +53,7 @@ function details(summary) {
   return [
     facts(summary),
     summary.notes.length > 0 && element("ul", { class: "plain-list soft" }, ...summary.notes.map((note) => element("li", {}, note))),
-    regressed.length > 0 && section(`What got worse`, ...regressed.map(lossCard)),
+    regressed.length > 0 && section("What got worse", ...regressed.slice(0, LOSSES_SHOWN).map(lossCard)),
     summary.classes.length > 0 && section("Classes known before", ...changedAndUnchanged(summary.classes)),
   ].filter((part) => part instanceof HTMLElement);
 }

@@ -97,8 +97,11 @@ async function post(path, body, signal) {
 /** @type {(signal?: AbortSignal) => Promise<T.Model>} */
 export const getModel = (signal) => get("model", signal);
 
-/** @type {(texts: (string | T.Asked)[], top: number, nearest: number, signal?: AbortSignal) => Promise<{revision: number, predictions: T.Prediction[]}>} */
-export const predict = (texts, top, nearest, signal) => post("predict", { texts, top, nearest }, signal);
+/**
+ * What is tried here is half typed and asked by whoever looks at the model: it is not kept for review.
+ * @type {(texts: (string | T.Asked)[], top: number, nearest: number, signal?: AbortSignal) => Promise<{revision: number, predictions: T.Prediction[]}>}
+ */
+export const predict = (texts, top, nearest, signal) => post("predict", { texts, top, nearest, collect: false }, signal);
 
 /** @type {(examples: T.Example[], collected?: string[]) => Promise<T.Job>} */
 export const learn = (examples, collected) =>

@@ -1,7 +1,6 @@
 /** The model in use, looked at again every few seconds: another revision may come from elsewhere. */
 
 import { getModel } from "./api.js";
-import { token } from "./token.js";
 
 /** @import { Model } from "../types.js" */
 
@@ -45,10 +44,9 @@ export function watchModel() {
 }
 
 /**
- * Why nothing can be changed here, as a sentence; empty where it can, or could with the token.
+ * Why nothing can be changed here, as a sentence; empty where it can.
  * @param {Model} seen
  */
 export function whyReadOnly(seen) {
-  if (seen.can_write || (seen.needs_token && !token())) return "";
-  return seen.why_not || "This service only answers. Changes are made elsewhere.";
+  return seen.can_write ? "" : seen.why_not || "This service only answers. Changes are made elsewhere.";
 }
