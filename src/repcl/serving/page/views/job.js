@@ -83,7 +83,7 @@ function buttons(job, settle, act) {
       element("button", { class: "button", type: "button", on: { click: settle("accept") } }, "Accept it all the same"),
     ];
   }
-  if (job.state === "done" && job.revision !== null) {
+  if (job.state === "done" && job.action !== "rollback") {
     return [
       element("a", { class: "button button-main", href: "#/try" }, "Keep it and try it"),
       element("button", { class: "button", type: "button", on: { click: act(() => undo(job)) } }, "Undo"),
