@@ -27,7 +27,7 @@ LAYERS = [
     {"errors"},
     {"lazy"},
 ]
-HEIGHT = {name: len(LAYERS) - place for place, names in enumerate(LAYERS) for name in names}
+HEIGHT = {name: len(LAYERS) - index for index, names in enumerate(LAYERS) for name in names}
 FREE = {"__init__", "__main__"}
 
 

@@ -23,6 +23,8 @@ from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
 TOKEN = "a token of the tests".replace(" ", "-")
 WITH_TOKEN = {"Authorization": f"Bearer {TOKEN}"}
 PATIENCE = 120.0
+ROUNDING = 1e-4
+"""Texts that are answered together are padded, which changes the last bits."""
 
 
 class Shared(LearningProcess):
@@ -91,22 +93,30 @@ def learner() -> Iterator[Shared]:
     LearningProcess.kill(process)
 
 
+def started(stack: ExitStack, path: Path, **options: Any) -> Client:
+    """Serve a model until the stack is left; who has the token of the tests may write."""
+    given = {"token": TOKEN, "device": "cpu"} | options
+    app = create_app(Options(path, **given))
+    client = Client(app, base_url="http://localhost", raise_server_exceptions=False)
+    client.service = app.service
+    return stack.enter_context(client)
+
+
 @pytest.fixture
 def serve(model: Path, learner: Shared, monkeypatch) -> Iterator[Callable[..., Client]]:
-    """Serve the model; nobody needs a token to be answered, and the token of the tests lets write."""
+    """Serve the model, as often as a test wants."""
     monkeypatch.setattr(jobs_module, "LearningProcess", lambda: learner)
     with ExitStack() as stack:
+        yield lambda **options: started(stack, model, **options)
 
-        def start(path: Path = model, **options: Any) -> Client:
-            given = {"token": TOKEN, "device": "cpu"} | options
-            app = create_app(Options(path, **given))
-            client = stack.enter_context(
-                Client(app, base_url="http://localhost", raise_server_exceptions=False)
-            )
-            client.service = app.service
-            return client
 
-        yield start
+@pytest.fixture(scope="module")
+def calm(taught: Path, tmp_path_factory) -> Iterator[Client]:
+    """A service that is asked by many tests, and changed by none."""
+    path = tmp_path_factory.mktemp("calm") / "model"
+    shutil.copytree(taught, path)
+    with ExitStack() as stack:
+        yield started(stack, path)
 
 
 @pytest.fixture

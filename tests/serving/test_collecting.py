@@ -1,10 +1,12 @@
 """Texts that the model was not sure of: kept if asked for, grouped, taught, erased, counted."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from repcl.classifier.store.records import DamagedModel
 from repcl.serving import collecting
-from tests.serving.conftest import WITH_TOKEN, examples
+from tests.serving.conftest import WITH_TOKEN, examples, started
 
 STRANGE = [f"{word} zz {number}" for word in ("qq xx", "jj ww") for number in range(4)]
 
@@ -71,9 +73,9 @@ def test_texts_that_were_taught_need_no_review(collecting_client):
     assert len(collected(client)) == len(STRANGE) - 3
 
 
-def test_collected_texts_are_there_after_a_restart(serve, unsure):
-    with serve(collects=True) as first:
-        first.post("/v1/predict", json={"texts": STRANGE})
+def test_collected_texts_are_there_after_a_restart(serve, unsure, model):
+    with ExitStack() as stack:
+        started(stack, model, collects=True).post("/v1/predict", json={"texts": STRANGE})
     assert len(collected(serve(collects=True))) == len(STRANGE)
 
 

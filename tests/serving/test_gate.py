@@ -15,13 +15,13 @@ LEARN = {"examples": examples("place", texts=1)}
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost.evil.example", "evil.example:8000", "", "[::2]", "127.0.0.1.evil"]
 )
-def test_a_request_for_another_host_is_refused(client, host):
-    assert client.get("/v1/model", headers={"Host": host}).status_code == 421
+def test_a_request_for_another_host_is_refused(calm, host):
+    assert calm.get("/v1/model", headers={"Host": host}).status_code == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"])
-def test_names_of_this_machine_are_its_own(client, host):
-    assert client.get("/v1/model", headers={"Host": host}).status_code == 200
+def test_names_of_this_machine_are_its_own(calm, host):
+    assert calm.get("/v1/model", headers={"Host": host}).status_code == 200
 
 
 def test_a_name_that_was_allowed_is_its_own(serve):
@@ -30,20 +30,20 @@ def test_a_name_that_was_allowed_is_its_own(serve):
     assert client.get("/v1/model", headers={"Host": "other.example"}).status_code == 421
 
 
-def test_health_is_told_under_any_name(client):
-    assert client.get("/v1/health", headers={"Host": "10.0.0.7:8000"}).status_code == 200
+def test_health_is_told_under_any_name(calm):
+    assert calm.get("/v1/health", headers={"Host": "10.0.0.7:8000"}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "header",
     [None, "Bearer", "Bearer ", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer ü"],
 )
-def test_nobody_writes_without_the_token(client, header):
+def test_nobody_writes_without_the_token(calm, header):
     headers = {"Authorization": header.encode()} if header else {}
-    answer = client.post("/v1/learn", json=LEARN, headers=headers)
+    answer = calm.post("/v1/learn", json=LEARN, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
-    assert client.get("/v1/jobs").json() == {"jobs": []}
+    assert calm.get("/v1/jobs").json() == {"jobs": []}
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_nobody_writes_without_the_token(client, header):
     ["learn", "rollback", "classes/rename", "classes/merge", "classes/remove", "unknown/erase",
      "jobs/0123456789ab/cancel", "jobs/0123456789ab/accept", "jobs/0123456789ab/discard", "to/come"],
 )  # fmt: skip
-def test_every_change_needs_the_token(client, route):
-    assert client.post(f"/v1/{route}", json={}).status_code == 401
+def test_every_change_needs_the_token(calm, route):
+    assert calm.post(f"/v1/{route}", json={}).status_code == 401
 
 
 @pytest.mark.parametrize("options", [{"token": None}, {"is_read_only": True}])
@@ -79,27 +79,27 @@ def test_away_from_this_machine_reading_needs_the_token_too(serve):
     assert [client.get(path).status_code for path in ("/v1/health", "/v1/ready", "/")] == [200, 200, 200]
 
 
-def test_a_large_body_is_refused_by_its_length(client):
-    answer = client.post("/v1/predict", content=b" " * (BODY_BYTES + 1))
+def test_a_large_body_is_refused_by_its_length(calm):
+    answer = calm.post("/v1/predict", content=b" " * (BODY_BYTES + 1))
     assert answer.status_code == 413
 
 
-def test_a_large_body_without_a_length_is_refused_when_it_grows_too_large(client):
+def test_a_large_body_without_a_length_is_refused_when_it_grows_too_large(calm):
     parts = (b" " * 2**20 for _ in range(BODY_BYTES // 2**20 + 1))
-    assert client.post("/v1/predict", content=parts).status_code == 413
+    assert calm.post("/v1/predict", content=parts).status_code == 413
 
 
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "", "multipart/form-data"]
 )
-def test_a_form_on_another_page_cannot_send_a_body(client, kind):
-    answer = client.post("/v1/predict", content=b'{"texts": ["a"]}', headers={"Content-Type": kind})
+def test_a_form_on_another_page_cannot_send_a_body(calm, kind):
+    answer = calm.post("/v1/predict", content=b'{"texts": ["a"]}', headers={"Content-Type": kind})
     assert answer.status_code == 415
 
 
-def test_no_other_page_is_told_that_it_may_ask(client):
+def test_no_other_page_is_told_that_it_may_ask(calm):
     headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
-    answer = client.options("/v1/predict", headers=headers)
+    answer = calm.options("/v1/predict", headers=headers)
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 

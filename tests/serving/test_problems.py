@@ -8,6 +8,11 @@ from repcl.serving.options import TEXT_LENGTH
 from tests.serving.conftest import WITH_TOKEN
 
 
+@pytest.fixture
+def client(calm):
+    return calm
+
+
 def problem(answer, status):
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"

@@ -18,7 +18,11 @@ def history(
     model: Model,
     keep_last: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Delete all but the newest N revisions and the one in use."),
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Keep the newest N revisions and the one in use, now and after every update; 0 keeps all.",
+        ),
     ] = None,
     wait: Wait = 600.0,
     as_json: Json = False,
@@ -30,12 +34,11 @@ def history(
     current = folder.current()
     if keep_last is not None:
         with folder.lock("purging", wait=wait):
+            gone = folder.keep_last(keep_last or None)
             current = folder.current()
-            gone = [number for number in folder.numbers()[:-keep_last] if number != current]
-            folder.purge(gone)
-        if gone and not as_json:
-            numbers = listed(map(str, gone), 20)
-            sentence_console().print(f"Deleted {counted(len(gone), 'revision')}: {numbers}.")
+        if not as_json:
+            for sentence in about_kept(keep_last, gone):
+                sentence_console().print(sentence)
     revisions = folder.history()
     if as_json:
         found = {"current": current, "revisions": [_plain(one) for one in revisions]}
@@ -47,6 +50,13 @@ def history(
     print_table(make_console(), f"{model}, revision {current} in use", columns, rows)
     for number in folder.unreadable():
         sentence_console().print(f"Revision {number} is damaged and cannot be shown.")
+
+
+def about_kept(count: int, gone: "list[int]") -> list[str]:
+    """What became of old revisions, and what will become of them."""
+    deleted = f"Deleted {counted(len(gone), 'revision')}: {listed(map(str, gone), 20)}."
+    kept = f"After every update the newest {counted(count, 'revision')} and the one in use are kept."
+    return [*([deleted] if gone else []), kept if count else "All revisions are kept from now on."]
 
 
 def rollback(

@@ -51,7 +51,7 @@ def build_method(
         raise InvalidSetting(
             f"Method {name!r} works on {', '.join(chosen.kinds)} input, not on {kind} input."
         )
-    checked = chosen.resolved(make_settings(chosen.Settings, settings), kind)
+    checked = chosen.resolved(make_settings(chosen.settings_class(settings), settings), kind)
     if isinstance(encoder, Encoder):
         encoder.processes = processes or encoder.processes
         processes = encoder.processes

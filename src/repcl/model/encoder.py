@@ -17,6 +17,7 @@ from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout, special_frame
 from repcl.model.tokenizer import caught
 from repcl.model.untrusted import Unusable, shown
+from repcl.model.vocabulary import OccurringRows
 
 if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -115,6 +116,11 @@ class Encoder(nn.Module):
         known = dict(zip(fresh, rows, strict=True))
         self._tokenized.update(known)  # other threads share it, and may clear it at any moment
         return [found[example] or known[example] for example in examples]
+
+    def occurring_ids(self, examples: Sequence[Example]) -> Tensor:
+        """Ids of all tokens in these examples, and of special tokens, (ids,) ascending."""
+        seen = {token for row in self.tokenize(examples) for token in row.ids}
+        return torch.tensor(sorted(seen.union(self.special_ids)))
 
     def _prepare(self, examples: Sequence[Example]) -> tuple[list[TokenizedExample], int]:
         try:
@@ -235,6 +241,8 @@ def _add_markers(
     backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, markers: Sequence[str]
 ) -> None:
     """Add marker tokens with embeddings drawn from N(0, 0.02)."""
+    if isinstance(_word_embeddings(backbone), OccurringRows):
+        return  # a copy made while a task is learned, markers and all
     added = tokenizer.add_tokens(list(markers), special_tokens=True)
     is_short = len(tokenizer) > len(_word_embeddings(backbone).weight)
     if is_short:

@@ -198,6 +198,7 @@ class ModelBody(BaseModel):
     name: str
     method: str
     kind: InputKind
+    multilabel: bool
     revision: int
     classes: int
     texts: int | None
@@ -225,9 +226,10 @@ class Near(BaseModel):
 
 
 class Prediction(BaseModel):
-    """The answer to one text; its label is null where it is unknown."""
+    """The answer to one text: no label where it is unknown, several where the model allows that."""
 
     label: str | None
+    labels: list[Ranked]
     unknown: bool
     confidence: float
     top: list[Ranked]

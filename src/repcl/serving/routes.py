@@ -100,6 +100,7 @@ async def model(service: Served) -> ModelBody:
         name=options.model.resolve().name,
         method=served.state.name,
         kind=served.state.kind,
+        multilabel=served.state.is_multilabel,
         revision=served.number,
         classes=len(learned),
         texts=None if None in learned else sum(one or 0 for one in learned),

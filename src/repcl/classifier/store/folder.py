@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from repcl import __version__
 from repcl.classifier.store.collected import COLLECTED, SERVICE, collected_count
@@ -56,6 +56,12 @@ LEFTOVERS = {
 """What files that were never finished are called, folder by folder."""
 
 Read = TypeVar("Read")
+
+
+class Kept(NamedTuple):
+    """How many of the newest revisions are kept; None for all."""
+
+    newest: int | None
 
 
 class ModelFolder:
@@ -219,6 +225,9 @@ class ModelFolder:
                 self._switch(number)
                 with suppress(OSError):
                     self.sweep()  # what only the revision in use needs
+        with suppress(OSError, RepclError):  # the revision is there, whatever becomes of old ones
+            if outdated := self._outdated():
+                self.purge(outdated)
         return revision
 
     def rollback(self, number: int) -> Revision:
@@ -248,6 +257,31 @@ class ModelFolder:
         revision = self.refused()
         self.purge([revision.number])
         return revision
+
+    def keep_last(self, count: int | None) -> list[int]:
+        """Keep so many of the newest revisions from now on, and the one in use; delete the others.
+
+        Args:
+            count: how many; None to keep all.
+
+        Returns:
+            The revisions that were deleted now.
+        """
+        self._check_exists()
+        pointer = self._read_current()
+        if pointer.keep_last != count:
+            with explained(self.path, pointer.revision):
+                self._switch(pointer.revision, Kept(count))
+        gone = self._outdated()
+        self.purge(gone)
+        return gone
+
+    def _outdated(self) -> list[int]:
+        """Revisions that are older than those to keep and not in use."""
+        pointer = self._read_current()
+        if pointer.keep_last is None:
+            return []
+        return [number for number in self.numbers()[: -pointer.keep_last] if number != pointer.revision]
 
     def purge(self, numbers: Iterable[int]) -> None:
         """Delete revisions that are not in use, and the files that no other revision needs.
@@ -505,12 +539,18 @@ class ModelFolder:
         text = TEMPLATE.format(rows=rows, hashes=HASHES, collected=_collected_line(self.path))
         write_whole(self.path / README, _sealed(text), durable=True)
 
-    def _switch(self, number: int) -> None:
-        """The one moment at which the folder changes for everybody."""
-        last = max([number, *self.numbers()])
+    def _switch(self, number: int, kept: "Kept | None" = None) -> None:
+        """The one moment at which the folder changes for everybody.
+
+        Args:
+            number: the revision to use.
+            kept: how many revisions to keep from now on; as before if not given.
+        """
+        last, keep_last = max([number, *self.numbers()]), None
         with suppress(DamagedModel):
-            last = max(last, self._read_current().last)
-        data = to_json(Current(revision=number, last=last))
+            pointer = self._read_current()
+            last, keep_last = max(last, pointer.last), pointer.keep_last
+        data = to_json(Current(revision=number, last=last, keep_last=kept.newest if kept else keep_last))
         try:
             write_whole(self.path / CURRENT, data, durable=True)
         except OSError as error:

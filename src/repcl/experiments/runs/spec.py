@@ -45,6 +45,7 @@ class RunOptions:
         report_to: names of trackers.
         command: what the user typed, for the record.
         processes: those that make the run together, with the precision and the parts they encode in.
+        with_parts: whether a duet also writes the rows that come out of its training at no further cost.
     """
 
     encoder: str | Encoder | None = None
@@ -58,6 +59,7 @@ class RunOptions:
     report_to: tuple[str, ...] = ()
     command: str | None = None
     processes: Processes = ALONE
+    with_parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -183,12 +185,12 @@ def plan_run(
     chosen, kinds = load_preset(preset), method_class(name).kinds
     if stream.kind not in kinds:
         raise InputNotTaken(f"{method} takes {' and '.join(kinds)} input, not {stream.kind}.")
-    values = chosen.settings_for(name, stream.name, stream.kind)
     meant = variant_settings(name, variant)
     _refuse_contradictions(method, meant, settings or {})
-    values |= meant
-    values |= settings or {}
-    checked = method_class(name).resolved(make_settings(method_class(name).Settings, values), stream.kind)
+    wanted = {**meant, **(settings or {})}
+    values = chosen.settings_for(name, stream.name, stream.kind, wanted) | wanted
+    made = make_settings(method_class(name).settings_class(values), values)
+    checked = method_class(name).resolved(made, stream.kind)
     return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.round)
 
 
