@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from repcl.benchmarks.demo import CORPUS
+from repcl.benchmarks.demo import DEMO
 from repcl.classifier import ContinualClassifier
 from repcl.serving import jobs as jobs_module
 from repcl.serving.options import Options
@@ -28,12 +28,13 @@ VIEWS = ("try", "teach", "classes", "review", "history")
 KNOWN = ("track_order", "refund_request", "size_advice")
 HOSTILE = "<script>window.owned = true</script>"
 HOSTILE_TEXT = "<img src=x onerror='window.owned = true'> purple unicorn number"
-JOB_SECONDS = 60_000  # a learning process may have to start first
+JOB_PATIENCE = 120_000  # milliseconds: a learning process may have to start first, on a busy machine
+expect.set_options(timeout=30_000)
 AXE = "axe-core@4.14.0"
 
 
 def texts_of(label: str, most: int = 12) -> list[str]:
-    with (CORPUS / "train.csv").open(encoding="utf-8", newline="") as file:
+    with (DEMO.bundled / "train.csv").open(encoding="utf-8", newline="") as file:
         return [row["text"] for row in csv.DictReader(file) if row["label"] == label][:most]
 
 
@@ -134,7 +135,7 @@ def test_a_class_is_taught_from_pasted_lines_and_then_predicted(open_page):
     dialog.get_by_label("Token").fill(TOKEN)
     dialog.get_by_role("button", name="Use token").click()
     expect(page.get_by_role("progressbar")).to_be_visible()
-    expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_SECONDS)
+    expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_PATIENCE)
     expect(page.locator(".facts")).to_contain_text("gift_card_balance")
     page.get_by_role("link", name="Keep it and try it").click()
     page.get_by_label("Text").fill("how much money is left on my gift card?")
@@ -148,10 +149,10 @@ def test_an_update_that_the_guard_refuses_is_shown_and_discarded(open_page):
     page.get_by_text("A file or table").click()
     page.get_by_label("Or paste rows").fill("\n".join("\t".join(row) for row in [["text", "label"], *rows]))
     page.get_by_role("button", name="Teach 40 texts").click()
-    expect(page.get_by_text("Held back, because")).to_be_visible(timeout=JOB_SECONDS)
+    expect(page.get_by_text("Held back, because")).to_be_visible(timeout=JOB_PATIENCE)
     before = page.locator(".served-revision").inner_text()
     page.get_by_role("button", name="Discard it").click()
-    expect(page.get_by_text("The update was thrown away")).to_be_visible(timeout=JOB_SECONDS)
+    expect(page.get_by_text("The update was thrown away")).to_be_visible(timeout=JOB_PATIENCE)
     see(page, "Classes")
     expect(page.get_by_role("button", name="track_order", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="other", exact=True)).to_have_count(0)
@@ -166,12 +167,12 @@ def test_a_class_is_renamed_and_the_revision_before_can_be_used_again(open_page)
     sheet.get_by_role("button", name="Rename").click()
     page.get_by_label("New name").fill("which_size")
     page.get_by_role("dialog", name="Rename the class").get_by_role("button", name="Rename").click()
-    expect(page.get_by_role("button", name="which_size", exact=True)).to_be_visible(timeout=JOB_SECONDS)
+    expect(page.get_by_role("button", name="which_size", exact=True)).to_be_visible(timeout=JOB_PATIENCE)
     see(page, "History")
     page.get_by_role("button", name="Roll back to revision 1", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
     in_use = page.get_by_role("listitem").filter(has_text="In use")
-    expect(in_use.get_by_role("heading")).to_contain_text("Revision 1In use", timeout=JOB_SECONDS)
+    expect(in_use.get_by_role("heading")).to_contain_text("Revision 1In use", timeout=JOB_PATIENCE)
     see(page, "Classes")
     expect(page.get_by_role("button", name="size_advice", exact=True)).to_be_visible()
 
@@ -189,13 +190,17 @@ def test_removing_a_class_says_what_is_deleted(open_page):
 
 def test_a_group_of_unsure_texts_is_named_and_taught(open_page, address):
     page = open_page("review")
-    unsure = ["do you hire students in the summer", "are there jobs in your warehouse", "i want to apply for a job"]
+    unsure = [
+        "do you hire students in the summer",
+        "are there jobs in your warehouse",
+        "i want to apply for a job",
+    ]
     page.request.post(f"{address}/v1/predict", data={"texts": unsure})
     page.reload()
     group = page.get_by_role("region").filter(has_text=unsure[0])
     group.get_by_label("They are").fill("jobs")
     group.get_by_role("button", name="Teach 3 texts").click()
-    expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_SECONDS)
+    expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_PATIENCE)
     see(page, "Review")
     expect(page.get_by_text(unsure[0])).to_have_count(0)
     see(page, "Classes")
@@ -266,7 +271,7 @@ def test_a_lost_connection_is_said_and_forgotten_when_it_is_back(open_page):
     page.get_by_label("Text").fill("where is my parcel?")
     expect(page.get_by_text("The connection to the service is lost")).to_be_visible()
     page.unroute("**/v1/**")
-    expect(page.get_by_text("The connection to the service is lost")).to_be_hidden(timeout=10_000)
+    expect(page.get_by_text("The connection to the service is lost")).to_be_hidden()
 
 
 def test_what_the_service_refuses_is_said_in_its_own_words(open_page):

@@ -14,6 +14,7 @@
  * @property {string | null} why_not
  * @property {boolean} needs_token
  * @property {boolean} collects
+ * @property {boolean} multilabel Whether a text may have several labels.
  * @property {string} version
  * @property {Limits} limits
  *
@@ -25,6 +26,7 @@
  * @typedef {{text: string, label: string, similarity: number}} Neighbor
  * @typedef {object} Prediction
  * @property {string | null} label
+ * @property {Candidate[]} labels All that the text has; several where the model allows that.
  * @property {boolean} unknown
  * @property {number} confidence
  * @property {Candidate[]} top

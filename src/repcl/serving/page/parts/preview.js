@@ -11,16 +11,17 @@ const CLASSES_SHOWN = 12;
 
 /**
  * @param {Set<string>} known Labels that the model knows.
+ * @param {boolean} isMultilabel Whether a text may have several, with `|` between them.
  * @returns {{node: HTMLElement, update: (checked: Checked[]) => void}}
  */
-export function makePreview(known) {
+export function makePreview(known, isMultilabel) {
   const node = element("section", { class: "stack stack-tight", "aria-label": "Preview" });
 
   /** @param {Checked[]} checked */
   function update(checked) {
     if (!checked.length) return node.replaceChildren();
     const left = checked.filter(({ problem }) => problem);
-    node.replaceChildren(...[headline(checked, left), classes(checked, known), rows(checked, left)].filter((part) => part !== null));
+    node.replaceChildren(...[headline(checked, left), classes(checked, known, isMultilabel), rows(checked, left)].filter((part) => part !== null));
     speak(`${counted(checked.length - left.length, "text")} to teach, ${left.length} left out`);
   }
 
@@ -43,11 +44,16 @@ function headline(checked, left) {
 /**
  * @param {Checked[]} checked
  * @param {Set<string>} known
+ * @param {boolean} isMultilabel
  */
-function classes(checked, known) {
+function classes(checked, known, isMultilabel) {
   /** @type {Map<string, number>} */
   const counts = new Map();
-  for (const { example } of checked) if (example) counts.set(example.label, (counts.get(example.label) ?? 0) + 1);
+  for (const { example } of checked) {
+    if (!example) continue;
+    const labels = isMultilabel ? example.label.split("|").map((label) => label.trim()) : [example.label];
+    for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  }
   if (!counts.size) return null;
   const ordered = [...counts].sort(([one], [other]) => Number(known.has(one)) - Number(known.has(other)));
   const chips = ordered.slice(0, CLASSES_SHOWN).map(([label, count]) =>

@@ -29,11 +29,11 @@ export async function build({ signal }) {
     "header",
     { class: "head" },
     element("h1", {}, "Teach new texts"),
-    element("p", { class: "lead" }, "Ten texts are a good start for a class. A class that is known already learns more."),
+    element("p", { class: "lead" }, "Ten texts are a good start for a class. A class that is known already learns more.", model.multilabel && " A text may have several classes: write | between them."),
   );
   if (readOnly) return element("div", { class: "stack" }, head, notice("plain", "Nothing can be taught here", element("p", {}, readOnly)));
   const [known, open] = await Promise.all([knownLabels(signal), openJob(signal)]);
-  const preview = makePreview(known);
+  const preview = makePreview(known, model.multilabel);
   const teaching = makeTeaching(preview.node);
   const show = (/** @type {Checked[]} */ checked) => {
     preview.update(checked);

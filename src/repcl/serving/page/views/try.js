@@ -123,7 +123,12 @@ async function oneAnswer(model, asked, signal) {
 
 /** @param {Prediction} found */
 function named(found) {
-  return found.unknown || found.label === null ? "Unknown" : found.label;
+  return found.unknown ? "Unknown" : labelsOf(found).join(" | ");
+}
+
+/** @param {Prediction} found */
+function labelsOf(found) {
+  return found.labels.map(({ label }) => label);
 }
 
 /**
@@ -131,20 +136,26 @@ function named(found) {
  * @param {string | null} teachable The text, where it can be taught.
  */
 function verdict(found, teachable) {
-  const isUnknown = found.unknown || found.label === null;
+  const isUnknown = found.unknown;
+  const own = new Set(labelsOf(found));
   return element(
     "section",
     { class: isUnknown ? "card verdict is-unknown" : "card verdict", "aria-label": "Answer" },
     element(
       "div",
       { class: "verdict-head" },
-      element("h2", {}, isUnknown ? element("span", { class: "unknown-mark" }, icon("unknown"), "Unknown") : words(named(found))),
+      element("h2", {}, isUnknown ? element("span", { class: "unknown-mark" }, icon("unknown"), "Unknown") : lines(labelsOf(found))),
       !isUnknown && element("p", { class: "confidence" }, element("span", { class: "spoken" }, "Confidence "), percent(found.confidence)),
     ),
     isUnknown ? element("p", { class: "soft" }, "It does not look like any class that the model knows. These come nearest:") : bar(found.confidence),
-    candidateBars(isUnknown ? found.top : found.top.filter(({ label }) => label !== found.label)),
+    candidateBars(isUnknown ? found.top : found.top.filter(({ label }) => !own.has(label))),
     teachable !== null && element("p", { class: "verdict-foot" }, element("a", { href: "#/teach", on: { click: () => beginDraft(teachable) } }, isUnknown ? "Teach it what this is" : "Not right? Teach it")),
   );
+}
+
+/** @param {string[]} labels */
+function lines(labels) {
+  return labels.flatMap((label, index) => (index ? [element("br"), words(label)] : [words(label)]));
 }
 
 /** @param {Prediction} found */
@@ -198,7 +209,7 @@ function answersTable(rows) {
     rows,
     columns: [
       { name: "Text", cell: ({ text }) => words(text), order: ({ text }) => text },
-      { name: "Answer", isName: true, cell: ({ found }) => (found.unknown ? element("span", { class: "chip chip-warning" }, "Unknown") : words(named(found), "chip")), order: ({ found }) => named(found) },
+      { name: "Answer", isName: true, cell: ({ found }) => (found.unknown ? element("span", { class: "chip chip-warning" }, "Unknown") : labelsOf(found).map((label) => words(label, "chip"))), order: ({ found }) => named(found) },
       { name: "Sure", isNumber: true, cell: ({ found }) => measured(found.confidence), order: ({ found }) => found.confidence },
     ],
   }).node;
