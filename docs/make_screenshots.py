@@ -12,20 +12,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser, Page, ViewportSize
+from tests.serving.live import browsing, serving
 
 from repcl.benchmarks import load_benchmark
 from repcl.classifier import ContinualClassifier, ModelFolder
 from repcl.data import Example
 from repcl.serving.options import Options
-from tests.serving.live import browsing, serving
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "runs" / "screenshots"
 SHOWN = {"try-wide-light": "page-try.png", "decide-wide-dark": "page-decide.png"}
 SIZES: dict[str, ViewportSize] = {
-    "wide": {"width": 1200, "height": 800},
-    "phone": {"width": 360, "height": 740},
-}
     "wide": {"width": 1200, "height": 800},
     "phone": {"width": 360, "height": 740},
 }

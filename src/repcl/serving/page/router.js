@@ -28,8 +28,9 @@ export function startRouter(views, place) {
     leaving = new AbortController();
     const { signal } = leaving;
     const [name, ...path] = parts();
-    const view = views[name] ?? views.try;
-    markCurrent(view.section ?? (views[name] ? name : "try"));
+    const known = Object.hasOwn(views, name) ? name : "try";
+    const view = views[known];
+    markCurrent(view.section ?? known);
     document.title = `${view.title} · repcl`;
     const waiting = setTimeout(() => place.replaceChildren(loading()), 150);
     const built = await attempt(() => view.build({ path, signal }), show);

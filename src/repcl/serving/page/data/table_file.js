@@ -44,13 +44,21 @@ export function readTable(text) {
 function readCsv(text) {
   const [header, ...records] = csvRecords(text);
   if (!header) return { columns: [], rows: [], note: "" };
-  const columns = header.cells.map((name, index) => name || `column ${index + 1}`);
+  const columns = distinct(header.cells);
   const rows = records.map(({ line, cells }) => ({
     line,
     cells: Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? ""])),
     problem: cells.length > columns.length ? `has ${cells.length} cells, the header ${columns.length}` : undefined,
   }));
   return { columns, rows, note: "" };
+}
+
+/**
+ * Names for all columns: those without one, or with one that came before, are numbered.
+ * @param {string[]} names
+ */
+function distinct(names) {
+  return names.map((name, index) => (name && names.indexOf(name) === index ? name : `${name || "column"} ${index + 1}`));
 }
 
 /** @param {string} text */

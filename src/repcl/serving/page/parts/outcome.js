@@ -37,7 +37,7 @@ function headline(job) {
         element("p", {}, "Nothing has changed yet: answers still come from the revision before. Look at what would be lost, then decide."),
       );
     case "discarded":
-      return notice("plain", "Discarded", element("p", {}, "The update was thrown away. Nothing has changed."));
+      return notice("plain", "Discarded", element("p", {}, job.problem?.detail ?? "The update was thrown away. Nothing has changed."));
     case "canceled":
       return notice("plain", "Canceled", element("p", {}, "Nothing has changed."));
     case "lost":

@@ -34,7 +34,7 @@ export async function build({ signal }) {
   if (readOnly) return element("div", { class: "stack" }, head, notice("plain", "Nothing can be taught here", element("p", {}, readOnly)));
   const [known, open] = await Promise.all([knownLabels(signal), openJob(signal)]);
   const preview = makePreview(known, model.multilabel);
-  const teaching = makeTeaching(preview.node);
+  const teaching = makeTeaching(preview.node, model.limits.examples_per_request);
   const show = (/** @type {Checked[]} */ checked) => {
     preview.update(checked);
     teaching.update(checked.flatMap(({ example }) => example ?? []));
@@ -155,8 +155,9 @@ function columnField(role, columns, chosen, changed) {
 /**
  * The preview and the button under it, which says what it will do.
  * @param {HTMLElement} preview
+ * @param {number} most Texts that the service takes at once.
  */
-function makeTeaching(preview) {
+function makeTeaching(preview, most) {
   /** @type {Example[]} */
   let examples = [];
   const trouble = element("div", {});
@@ -179,7 +180,10 @@ function makeTeaching(preview) {
   /** @param {Example[]} now */
   function update(now) {
     examples = now;
-    button.disabled = !now.length;
+    button.disabled = !now.length || now.length > most;
+    trouble.replaceChildren(
+      now.length > most ? notice("warning", "Too many at once", element("p", {}, `This service takes ${counted(most, "text")} at once: divide the file, or use repcl learn.`)) : "",
+    );
     button.textContent = now.length ? `Teach ${counted(now.length, "text")}` : "Teach";
   }
 
