@@ -20,7 +20,11 @@ import * as tries from "./views/try.js";
 const served = byId("served");
 const strips = byId("strips");
 const tokenButton = byId("token-button");
-const lost = element("p", { class: "strip strip-bad", role: "alert" }, "The connection to the service is lost. Trying again …");
+const lost = element(
+  "p",
+  { class: "strip strip-bad", role: "alert" },
+  "The connection to the service is lost. Trying again …",
+);
 const readOnly = element("p", { class: "strip", role: "note" });
 
 askForTokenWith(askForToken);

@@ -9,7 +9,9 @@ const FORMULA = /^[=+\-@\t\r]/;
 export class OpenQuote extends Error {
   /** @param {number} line */
   constructor(line) {
-    super(`In the row of line ${line} a quote is opened and never closed: add the closing quote, or double the quote to mean itself.`);
+    super(
+      `In the row of line ${line} a quote is opened and never closed: add the closing quote, or double the quote to mean itself.`,
+    );
   }
 }
 

@@ -33,7 +33,11 @@ export function guessChoice(columns, kind) {
   const label = byName(USUAL.label);
   const text = byName(USUAL.text) ?? columns.find((column) => column !== label) ?? "";
   const spans = SPANS[kind].map((name) => [name, byName([name]) ?? ""]);
-  return { text, label: label ?? columns.find((column) => column !== text) ?? "", ...Object.fromEntries(spans) };
+  return {
+    text,
+    label: label ?? columns.find((column) => column !== text) ?? "",
+    ...Object.fromEntries(spans),
+  };
 }
 
 /**
@@ -60,9 +64,9 @@ export function checkRows(rows, choice, kind, limits) {
  * @returns {Checked[]}
  */
 export function checkLines(label, pasted, limits) {
-  const rows = pasted.split(/\r?\n/).flatMap((text, index) =>
-    text.trim() ? [{ line: index + 1, cells: { text, label } }] : [],
-  );
+  const rows = pasted
+    .split(/\r?\n/)
+    .flatMap((text, index) => (text.trim() ? [{ line: index + 1, cells: { text, label } }] : []));
   return checkRows(rows, { text: "text", label: "label" }, "sentence", limits);
 }
 
@@ -82,7 +86,9 @@ function checkRow(row, choice, kind, limits) {
     (!text ? "has no text" : !label ? "has no class" : null) ??
     ([...text].length > limits.text_length ? `is longer than ${limits.text_length} characters` : null) ??
     spans.problem;
-  const example = problem ? null : { text: SPANS[kind].length ? row.cells[choice.text] : text, label, ...spans.found };
+  const example = problem
+    ? null
+    : { text: SPANS[kind].length ? row.cells[choice.text] : text, label, ...spans.found };
   return { line: row.line, text, label, problem, example };
 }
 

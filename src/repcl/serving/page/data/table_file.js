@@ -36,7 +36,8 @@ export async function readFile(file, mostBytes) {
 export function readTable(text) {
   const start = text.trimStart()[0];
   const table = start === "{" || start === "[" ? readJson(text) : readCsv(text);
-  if (!table.rows.length) throw new UnreadableFile("There are no rows: the first line names the columns, the rows follow.");
+  if (!table.rows.length)
+    throw new UnreadableFile("There are no rows: the first line names the columns, the rows follow.");
   return table;
 }
 
@@ -48,7 +49,8 @@ function readCsv(text) {
   const rows = records.map(({ line, cells }) => ({
     line,
     cells: Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? ""])),
-    problem: cells.length > columns.length ? `has ${cells.length} cells, the header ${columns.length}` : undefined,
+    problem:
+      cells.length > columns.length ? `has ${cells.length} cells, the header ${columns.length}` : undefined,
   }));
   return { columns, rows, note: "" };
 }
@@ -58,7 +60,9 @@ function readCsv(text) {
  * @param {string[]} names
  */
 function distinct(names) {
-  return names.map((name, index) => (name && names.indexOf(name) === index ? name : `${name || "column"} ${index + 1}`));
+  return names.map((name, index) =>
+    name && names.indexOf(name) === index ? name : `${name || "column"} ${index + 1}`,
+  );
 }
 
 /** @param {string} text */
@@ -75,7 +79,9 @@ function readJson(text) {
   const whole = text.trimStart().startsWith("[") ? parsedOrNull(text) : null;
   const rows = Array.isArray(whole)
     ? whole.map((value, index) => jsonRow(value, index + 1))
-    : text.split(/\r?\n/).flatMap((line, index) => (line.trim() ? [jsonRow(parsedOrNull(line), index + 1)] : []));
+    : text
+        .split(/\r?\n/)
+        .flatMap((line, index) => (line.trim() ? [jsonRow(parsedOrNull(line), index + 1)] : []));
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row.cells)))];
   return { columns, rows, note: "" };
 }
@@ -116,8 +122,10 @@ function isBinary(bytes) {
  * @returns {{text: string, note: string}}
  */
 function decode(bytes) {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return { text: new TextDecoder("utf-16le").decode(bytes), note: "" };
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return { text: new TextDecoder("utf-16be").decode(bytes), note: "" };
+  if (bytes[0] === 0xff && bytes[1] === 0xfe)
+    return { text: new TextDecoder("utf-16le").decode(bytes), note: "" };
+  if (bytes[0] === 0xfe && bytes[1] === 0xff)
+    return { text: new TextDecoder("utf-16be").decode(bytes), note: "" };
   try {
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), note: "" };
   } catch {

@@ -22,7 +22,13 @@ export function measured(share) {
  */
 export function candidateBars(candidates) {
   const lines = candidates.map(({ label, probability }) =>
-    element("li", { class: "candidate" }, words(label), element("span", { class: "number" }, percent(probability)), bar(probability)),
+    element(
+      "li",
+      { class: "candidate" },
+      words(label),
+      element("span", { class: "number" }, percent(probability)),
+      bar(probability),
+    ),
   );
   return element("ol", { class: "candidates" }, ...lines);
 }

@@ -38,7 +38,9 @@ function draw(points, width) {
   const first = points[0].number;
   const last = points[points.length - 1].number;
   const x = (/** @type {number} */ number) =>
-    last === first ? width / 2 : MARGIN.left + ((number - first) / (last - first)) * (width - MARGIN.left - MARGIN.right);
+    last === first
+      ? width / 2
+      : MARGIN.left + ((number - first) / (last - first)) * (width - MARGIN.left - MARGIN.right);
   const y = (/** @type {number} */ share) =>
     MARGIN.top + ((1 - share) / (1 - lowest)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const used = points.filter((point) => !point.isRefused);
@@ -46,7 +48,9 @@ function draw(points, width) {
     "svg",
     { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": inWords(used) },
     ...levels(lowest).map((share) => grid(share, y(share), width)),
-    ...ticks(points, width).map((number) => drawn("text", { class: "tick", x: x(number), y: HEIGHT - 8, "text-anchor": "middle" }, number)),
+    ...ticks(points, width).map((number) =>
+      drawn("text", { class: "tick", x: x(number), y: HEIGHT - 8, "text-anchor": "middle" }, number),
+    ),
     area(used, x, y),
     drawn("path", { class: "curve", d: path(used, x, y) }),
     ...points.map((point) => dot(point, x(point.number), y(point.share))),
@@ -77,7 +81,11 @@ function grid(share, height, width) {
     "g",
     {},
     drawn("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: height, y2: height }),
-    drawn("text", { class: "tick", x: MARGIN.left - 10, y: height + 4, "text-anchor": "end" }, percent(share)),
+    drawn(
+      "text",
+      { class: "tick", x: MARGIN.left - 10, y: height + 4, "text-anchor": "end" },
+      percent(share),
+    ),
   );
 }
 

@@ -32,9 +32,22 @@ export async function openClass(row, all, canWrite) {
         element(
           "div",
           { class: "actions actions-start" },
-          element("button", { class: "button", type: "button", on: { click: act(() => rename(row, all)) } }, "Rename"),
-          all.length > 1 && element("button", { class: "button", type: "button", on: { click: act(() => merge(row, all)) } }, "Merge"),
-          element("button", { class: "button button-quiet-bad", type: "button", on: { click: act(() => remove(row)) } }, "Remove"),
+          element(
+            "button",
+            { class: "button", type: "button", on: { click: act(() => rename(row, all)) } },
+            "Rename",
+          ),
+          all.length > 1 &&
+            element(
+              "button",
+              { class: "button", type: "button", on: { click: act(() => merge(row, all)) } },
+              "Merge",
+            ),
+          element(
+            "button",
+            { class: "button button-quiet-bad", type: "button", on: { click: act(() => remove(row)) } },
+            "Remove",
+          ),
         ),
       texts,
     ],
@@ -46,7 +59,10 @@ export async function openClass(row, all, canWrite) {
 
 /** @param {ClassRow} row */
 function numbers(row) {
-  const accuracy = row.recall === null ? "Not checked: too few texts" : `${percent(row.recall)} of ${counted(row.checked, "checked text")}`;
+  const accuracy =
+    row.recall === null
+      ? "Not checked: too few texts"
+      : `${percent(row.recall)} of ${counted(row.checked, "checked text")}`;
   return element(
     "dl",
     { class: "sheet-facts" },
@@ -55,7 +71,12 @@ function numbers(row) {
     element("dt", {}, "Accuracy"),
     element("dd", {}, accuracy),
     element("dt", {}, "Most confused with"),
-    element("dd", {}, row.confused_with ? words(row.confused_with.label) : "nothing", row.confused_with && ` (${counted(row.confused_with.count, "text")})`),
+    element(
+      "dd",
+      {},
+      row.confused_with ? words(row.confused_with.label) : "nothing",
+      row.confused_with && ` (${counted(row.confused_with.count, "text")})`,
+    ),
   );
 }
 
@@ -97,9 +118,17 @@ async function askAndFollow(question, start, title) {
  * @param {ClassRow[]} all
  */
 function rename(row, all) {
-  const field = element("input", { id: "new-name", required: true, autocomplete: "off", dir: "auto", value: row.label });
+  const field = element("input", {
+    id: "new-name",
+    required: true,
+    autocomplete: "off",
+    dir: "auto",
+    value: row.label,
+  });
   const taken = () => all.some(({ label }) => label === field.value.trim() && label !== row.label);
-  field.addEventListener("input", () => field.setCustomValidity(taken() ? "There is a class with this name: merge them instead." : ""));
+  field.addEventListener("input", () =>
+    field.setCustomValidity(taken() ? "There is a class with this name: merge them instead." : ""),
+  );
   return askAndFollow(
     {
       title: "Rename the class",
@@ -120,14 +149,26 @@ function rename(row, all) {
  */
 function merge(row, all) {
   const others = all.filter(({ label }) => label !== row.label);
-  const select = element("select", { id: "into" }, ...others.map(({ label }) => element("option", { value: label }, label)));
+  const select = element(
+    "select",
+    { id: "into" },
+    ...others.map(({ label }) => element("option", { value: label }, label)),
+  );
   if (row.confused_with) select.value = row.confused_with.label;
   return askAndFollow(
     {
       title: "Merge with another class",
       action: "Merge",
       content: [
-        element("p", { class: "soft" }, "All texts of ", words(row.label, "label"), " become texts of the other class. The name ", words(row.label, "label"), " is gone. You can roll back."),
+        element(
+          "p",
+          { class: "soft" },
+          "All texts of ",
+          words(row.label, "label"),
+          " become texts of the other class. The name ",
+          words(row.label, "label"),
+          " is gone. You can roll back.",
+        ),
         element("div", { class: "field" }, element("label", { for: "into" }, "Merge into"), select),
       ],
     },
@@ -139,7 +180,10 @@ function merge(row, all) {
 /** @param {ClassRow} row */
 function remove(row) {
   const purge = element("input", { type: "checkbox", id: "purge" });
-  const learned = row.texts === null ? "Everything learned from its texts" : `Everything learned from its ${counted(row.texts, "text")}`;
+  const learned =
+    row.texts === null
+      ? "Everything learned from its texts"
+      : `Everything learned from its ${counted(row.texts, "text")}`;
   return askAndFollow(
     {
       title: "Remove the class",
@@ -151,10 +195,19 @@ function remove(row) {
           "ul",
           { class: "plain-list" },
           element("li", {}, "The class ", words(row.label, "label"), ". It is never an answer again."),
-          element("li", {}, `${learned}, and ${row.kept === 1 ? "the 1 text" : `the ${counted(row.kept, "text")}`} kept word for word.`),
+          element(
+            "li",
+            {},
+            `${learned}, and ${row.kept === 1 ? "the 1 text" : `the ${counted(row.kept, "text")}`} kept word for word.`,
+          ),
         ),
         element("p", {}, "Earlier revisions still hold it, so that you can roll back."),
-        element("label", { class: "check" }, purge, "Delete those earlier revisions, too. This cannot be undone."),
+        element(
+          "label",
+          { class: "check" },
+          purge,
+          "Delete those earlier revisions, too. This cannot be undone.",
+        ),
       ],
     },
     () => removeClass(row.label, purge.checked),

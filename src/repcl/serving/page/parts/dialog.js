@@ -41,7 +41,12 @@ export function openDialog({ title, content, shape = "dialog" }) {
 function closeButton() {
   return element(
     "button",
-    { class: "icon-button", type: "button", "aria-label": "Close", on: { click: (event) => event.target.closest("dialog").close() } },
+    {
+      class: "icon-button",
+      type: "button",
+      "aria-label": "Close",
+      on: { click: (event) => event.target.closest("dialog").close() },
+    },
     icon("close"),
   );
 }
@@ -59,9 +64,23 @@ function closeButton() {
 export async function confirmDialog({ title, content, action, isDangerous = false, act }) {
   let isDone = false;
   const trouble = element("div", {});
-  const button = element("button", { class: isDangerous ? "button button-bad" : "button button-main", type: "submit" }, action);
-  const cancel = element("button", { class: "button", type: "button", on: { click: () => opened.dialog.close() } }, "Cancel");
-  const form = element("form", { class: "stack" }, ...content, trouble, element("div", { class: "actions" }, cancel, button));
+  const button = element(
+    "button",
+    { class: isDangerous ? "button button-bad" : "button button-main", type: "submit" },
+    action,
+  );
+  const cancel = element(
+    "button",
+    { class: "button", type: "button", on: { click: () => opened.dialog.close() } },
+    "Cancel",
+  );
+  const form = element(
+    "form",
+    { class: "stack" },
+    ...content,
+    trouble,
+    element("div", { class: "actions" }, cancel, button),
+  );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;

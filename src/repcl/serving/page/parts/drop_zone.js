@@ -7,14 +7,28 @@ import { element, icon } from "./element.js";
  * @returns {HTMLElement}
  */
 export function makeDropZone(take) {
-  const input = element("input", { type: "file", id: "file", class: "spoken", accept: ".csv,.tsv,.txt,.jsonl,.json,.ndjson,text/csv,application/json" });
-  const name = element("p", { class: "soft", role: "status" }, "CSV with commas, semicolons or tabs, or JSON lines. The first line names the columns.");
+  const input = element("input", {
+    type: "file",
+    id: "file",
+    class: "spoken",
+    accept: ".csv,.tsv,.txt,.jsonl,.json,.ndjson,text/csv,application/json",
+  });
+  const name = element(
+    "p",
+    { class: "soft", role: "status" },
+    "CSV with commas, semicolons or tabs, or JSON lines. The first line names the columns.",
+  );
   const pasted = element("textarea", { id: "rows", rows: 3, dir: "auto", placeholder: "text\tlabel\n…" });
   const zone = element(
     "div",
     { class: "drop" },
     icon("file"),
-    element("p", {}, element("label", { for: "file", class: "button" }, "Choose a file"), element("span", { class: "drop-or" }, " or drop it here")),
+    element(
+      "p",
+      {},
+      element("label", { for: "file", class: "button" }, "Choose a file"),
+      element("span", { class: "drop-or" }, " or drop it here"),
+    ),
     input,
     name,
   );
@@ -30,7 +44,17 @@ export function makeDropZone(take) {
   });
   listenToDrops(zone, takeFile);
   pasted.addEventListener("input", () => pasted.value.trim() && take(pasted.value));
-  return element("div", { class: "stack stack-tight" }, zone, element("div", { class: "field" }, element("label", { for: "rows" }, "Or paste rows from a spreadsheet"), pasted));
+  return element(
+    "div",
+    { class: "stack stack-tight" },
+    zone,
+    element(
+      "div",
+      { class: "field" },
+      element("label", { for: "rows" }, "Or paste rows from a spreadsheet"),
+      pasted,
+    ),
+  );
 }
 
 /**

@@ -28,7 +28,11 @@ export async function watchInDialog(job, title) {
       return last.state === "done";
     }
     body.replaceChildren(
-      notice("bad", last.problem?.title ?? "Not done", element("p", {}, last.problem?.detail ?? "Nothing was changed.")),
+      notice(
+        "bad",
+        last.problem?.title ?? "Not done",
+        element("p", {}, last.problem?.detail ?? "Nothing was changed."),
+      ),
     );
   } catch (problem) {
     if (!leaving.signal.aborted) body.replaceChildren(problemNotice(problem));

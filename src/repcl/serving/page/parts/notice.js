@@ -69,7 +69,10 @@ export function problemNotice(problem, ...children) {
  */
 function told(problem) {
   if (!(problem instanceof Problem)) {
-    return { title: "Something is wrong with this page", sentences: [problem instanceof Error ? problem.message : String(problem)] };
+    return {
+      title: "Something is wrong with this page",
+      sentences: [problem instanceof Error ? problem.message : String(problem)],
+    };
   }
   const parts = problem.errors.slice(0, 5).map((error) => `${error.location}: ${error.message}`);
   return { title: problem.title, sentences: [problem.detail, ...parts].filter(Boolean) };

@@ -21,7 +21,11 @@ export function makePreview(known, isMultilabel) {
   function update(checked) {
     if (!checked.length) return node.replaceChildren();
     const left = checked.filter(({ problem }) => problem);
-    node.replaceChildren(...[headline(checked, left), classes(checked, known, isMultilabel), rows(checked, left)].filter((part) => part !== null));
+    node.replaceChildren(
+      ...[headline(checked, left), classes(checked, known, isMultilabel), rows(checked, left)].filter(
+        (part) => part !== null,
+      ),
+    );
     speak(`${counted(checked.length - left.length, "text")} to teach, ${left.length} left out`);
   }
 
@@ -56,11 +60,23 @@ function classes(checked, known, isMultilabel) {
   }
   if (!counts.size) return null;
   const ordered = [...counts].sort(([one], [other]) => Number(known.has(one)) - Number(known.has(other)));
-  const chips = ordered.slice(0, CLASSES_SHOWN).map(([label, count]) =>
-    element("li", {}, words(label, "chip"), element("span", { class: "soft" }, ` ${count} · ${known.has(label) ? "known" : "new"}`)),
-  );
+  const chips = ordered
+    .slice(0, CLASSES_SHOWN)
+    .map(([label, count]) =>
+      element(
+        "li",
+        {},
+        words(label, "chip"),
+        element("span", { class: "soft" }, ` ${count} · ${known.has(label) ? "known" : "new"}`),
+      ),
+    );
   const rest = counts.size - chips.length;
-  return element("ul", { class: "chips" }, ...chips, rest > 0 && element("li", { class: "soft" }, `and ${counted(rest, "class")} more`));
+  return element(
+    "ul",
+    { class: "chips" },
+    ...chips,
+    rest > 0 && element("li", { class: "soft" }, `and ${counted(rest, "class")} more`),
+  );
 }
 
 /**
@@ -76,8 +92,18 @@ function rows(checked, left) {
     kindOf: ({ problem }) => (problem ? "is-wrong" : ""),
     columns: [
       { name: "Row", isNumber: true, cell: ({ line }) => line },
-      { name: "Text", cell: ({ text, problem }) => [words(text), problem && element("span", { class: "problem" }, `Left out: ${problem}`)] },
-      { name: "Class", isName: true, cell: ({ label }) => (label ? words(label) : element("span", { class: "soft" }, "–")) },
+      {
+        name: "Text",
+        cell: ({ text, problem }) => [
+          words(text),
+          problem && element("span", { class: "problem" }, `Left out: ${problem}`),
+        ],
+      },
+      {
+        name: "Class",
+        isName: true,
+        cell: ({ label }) => (label ? words(label) : element("span", { class: "soft" }, "–")),
+      },
     ],
   }).node;
 }

@@ -24,14 +24,30 @@ export function makeProgress(job) {
   const stage = element("p", { class: "stage" });
   const left = element("p", { class: "left soft" });
   const fill = element("span", { class: "progress-fill" });
-  const track = element("div", { class: "progress", role: "progressbar", "aria-label": TITLES[job.action], "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
-  const cancel = element("button", { class: "button", type: "button", on: { click: (event) => cancelJob(job.id, event.currentTarget) } }, "Cancel");
+  const track = element(
+    "div",
+    {
+      class: "progress",
+      role: "progressbar",
+      "aria-label": TITLES[job.action],
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+    },
+    fill,
+  );
+  const cancel = element(
+    "button",
+    { class: "button", type: "button", on: { click: (event) => cancelJob(job.id, event.currentTarget) } },
+    "Cancel",
+  );
 
   /** @param {Job} now */
   function update(now) {
     const { done = 0, total = 0, seconds_left = null } = now.progress ?? {};
     stage.textContent = now.state === "queued" ? STATES.queued : stageOf(now);
-    left.textContent = [total > 1 && `${amount(done)} of ${amount(total)}`, timeLeft(seconds_left)].filter(Boolean).join(" · ");
+    left.textContent = [total > 1 && `${amount(done)} of ${amount(total)}`, timeLeft(seconds_left)]
+      .filter(Boolean)
+      .join(" · ");
     track.classList.toggle("is-open-ended", !total);
     if (total) track.setAttribute("aria-valuenow", String(Math.round((100 * done) / total)));
     else track.removeAttribute("aria-valuenow");

@@ -21,7 +21,13 @@ export function makeSpanMarker(names) {
   /** @type {HTMLTextAreaElement | null} */
   let field = null;
   let changed = () => {};
-  const buttons = names.map((name) => element("button", { class: "button", type: "button", on: { click: () => mark(name) } }, `Mark as ${name}`));
+  const buttons = names.map((name) =>
+    element(
+      "button",
+      { class: "button", type: "button", on: { click: () => mark(name) } },
+      `Mark as ${name}`,
+    ),
+  );
   const shown = element("p", { class: "soft", role: "status" });
   const node = element("div", { class: "spans" }, ...buttons, shown);
 
@@ -57,7 +63,10 @@ export function makeSpanMarker(names) {
       const text = field?.value ?? "";
       const missing = names.filter((name) => !marked[name]);
       if (missing.length) return `Still to mark: ${missing.join(" and ")}.`;
-      return { text, ...Object.fromEntries(names.map((name) => [name, inCharacters(text, marked[name] ?? [0, 0])])) };
+      return {
+        text,
+        ...Object.fromEntries(names.map((name) => [name, inCharacters(text, marked[name] ?? [0, 0])])),
+      };
     },
   };
 }

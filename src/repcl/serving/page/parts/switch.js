@@ -15,13 +15,24 @@ export function makeSwitch(name, ways) {
     way.chosen();
   };
   const choices = ways.map((way, index) =>
-    element("label", { class: "switch-choice" }, element("input", { type: "radio", name: "way", checked: index === 0, on: { change: () => choose(way) } }), element("span", {}, way.name)),
+    element(
+      "label",
+      { class: "switch-choice" },
+      element("input", {
+        type: "radio",
+        name: "way",
+        checked: index === 0,
+        on: { change: () => choose(way) },
+      }),
+      element("span", {}, way.name),
+    ),
   );
   choose(ways[0]);
   return element(
     "div",
     { class: "stack stack-tight" },
-    ways.length > 1 && element("fieldset", { class: "switch" }, element("legend", { class: "spoken" }, name), ...choices),
+    ways.length > 1 &&
+      element("fieldset", { class: "switch" }, element("legend", { class: "spoken" }, name), ...choices),
     place,
   );
 }

@@ -35,14 +35,19 @@ export function makeTable({ caption, columns, rows, kindOf }) {
   let shown = PAGE;
   const body = element("tbody");
   const heads = columns.map((column) => head(column, () => sortBy(column)));
-  const more = element("button", { class: "button more", type: "button", on: { click: () => fill((shown += PAGE)) } });
+  const more = element("button", {
+    class: "button more",
+    type: "button",
+    on: { click: () => fill((shown += PAGE)) },
+  });
 
   /** @param {Column<Row>} column */
   function sortBy(column) {
     sorting.isDescending = sorting.column === column ? !sorting.isDescending : false;
     sorting.column = column;
     heads.forEach((cell, index) => {
-      if (columns[index] === column) cell.setAttribute("aria-sort", sorting.isDescending ? "descending" : "ascending");
+      if (columns[index] === column)
+        cell.setAttribute("aria-sort", sorting.isDescending ? "descending" : "ascending");
       else cell.removeAttribute("aria-sort");
     });
     fill(shown);
@@ -104,7 +109,11 @@ function line(columns, row, kindOf) {
 
 /** @param {Column<any>} column */
 function kinds(column) {
-  return [column.isNumber && "number", column.isMinor && "minor", column.isName && "name"].filter(Boolean).join(" ") || null;
+  return (
+    [column.isNumber && "number", column.isMinor && "minor", column.isName && "name"]
+      .filter(Boolean)
+      .join(" ") || null
+  );
 }
 
 /**

@@ -11,15 +11,33 @@ export async function askForToken(isWrong) {
   /** @type {string | null} */
   let given = null;
   const field = element("input", {
-    id: "token", type: "password", autocomplete: "off", required: true, spellcheck: "false", "aria-describedby": "token-hint",
+    id: "token",
+    type: "password",
+    autocomplete: "off",
+    required: true,
+    spellcheck: "false",
+    "aria-describedby": "token-hint",
   });
   const form = element(
     "form",
     { class: "stack" },
-    isWrong && element("p", { class: "wrong", role: "alert" }, "The service does not take this token. Check it and try again."),
-    element("p", { id: "token-hint", class: "soft" }, "It is the one that the service was started with. It stays in this tab and is gone when you close it."),
+    isWrong &&
+      element(
+        "p",
+        { class: "wrong", role: "alert" },
+        "The service does not take this token. Check it and try again.",
+      ),
+    element(
+      "p",
+      { id: "token-hint", class: "soft" },
+      "It is the one that the service was started with. It stays in this tab and is gone when you close it.",
+    ),
     element("div", { class: "field" }, element("label", { for: "token" }, "Token"), field),
-    element("div", { class: "actions" }, element("button", { class: "button button-main", type: "submit" }, "Use token")),
+    element(
+      "div",
+      { class: "actions" },
+      element("button", { class: "button button-main", type: "submit" }, "Use token"),
+    ),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -63,7 +63,11 @@ async function send(path, body, used, signal) {
   } catch (error) {
     if (signal?.aborted) throw error;
     notAnswered();
-    throw new Problem("No connection", "The service does not answer. Start it again, or check the network.", 0);
+    throw new Problem(
+      "No connection",
+      "The service does not answer. Start it again, or check the network.",
+      0,
+    );
   }
 }
 
@@ -101,7 +105,8 @@ export const getModel = (signal) => get("model", signal);
  * What is tried here is half typed and asked by whoever looks at the model: it is not kept for review.
  * @type {(texts: (string | T.Asked)[], top: number, nearest: number, signal?: AbortSignal) => Promise<{revision: number, predictions: T.Prediction[]}>}
  */
-export const predict = (texts, top, nearest, signal) => post("predict", { texts, top, nearest, collect: false }, signal);
+export const predict = (texts, top, nearest, signal) =>
+  post("predict", { texts, top, nearest, collect: false }, signal);
 
 /** @type {(examples: T.Example[], collected?: string[]) => Promise<T.Job>} */
 export const learn = (examples, collected) =>

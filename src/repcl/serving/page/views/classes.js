@@ -22,16 +22,35 @@ export async function build({ signal }) {
     "header",
     { class: "head" },
     element("h1", {}, counted(classes.length, "class")),
-    element("p", { class: "lead" }, "Accuracy is the share of texts that it gets right without having learned them."),
+    element(
+      "p",
+      { class: "lead" },
+      "Accuracy is the share of texts that it gets right without having learned them.",
+    ),
   );
   if (!classes.length) {
-    return element("div", { class: "stack" }, head, empty("classes", "No classes yet", element("p", {}, element("a", { href: "#/teach" }, "Teach the first one"), ".")));
+    return element(
+      "div",
+      { class: "stack" },
+      head,
+      empty(
+        "classes",
+        "No classes yet",
+        element("p", {}, element("a", { href: "#/teach" }, "Teach the first one"), "."),
+      ),
+    );
   }
   const canWrite = !whyReadOnly(model);
   let all = classes;
   const table = makeTable({ caption: "Classes", rows: classes, columns: columns((row) => open(row)) });
   const none = element("p", { class: "soft", hidden: true }, "No class has this in its name.");
-  const search = element("input", { id: "search", type: "search", placeholder: "Find a class", autocomplete: "off", on: { input: () => filter() } });
+  const search = element("input", {
+    id: "search",
+    type: "search",
+    placeholder: "Find a class",
+    autocomplete: "off",
+    on: { input: () => filter() },
+  });
 
   function filter() {
     const wanted = search.value.trim().toLowerCase();
@@ -53,7 +72,12 @@ export async function build({ signal }) {
     "div",
     { class: "stack" },
     head,
-    element("div", { class: "field search" }, element("label", { for: "search", class: "spoken" }, "Find a class"), search),
+    element(
+      "div",
+      { class: "field search" },
+      element("label", { for: "search", class: "spoken" }, "Find a class"),
+      search,
+    ),
     element("div", {}, table.node, none),
   );
 }
@@ -68,7 +92,12 @@ function columns(open) {
       name: "Class",
       isHead: true,
       isName: true,
-      cell: (row) => element("button", { class: "row-link", type: "button", on: { click: () => open(row) } }, words(row.label)),
+      cell: (row) =>
+        element(
+          "button",
+          { class: "row-link", type: "button", on: { click: () => open(row) } },
+          words(row.label),
+        ),
       order: (row) => row.label,
     },
     { name: "Texts", isNumber: true, cell: (row) => row.texts ?? "–", order: (row) => row.texts },
@@ -76,7 +105,13 @@ function columns(open) {
     {
       name: "Most confused with",
       isMinor: true,
-      cell: (row) => (row.confused_with ? [words(row.confused_with.label), element("span", { class: "soft" }, ` ${row.confused_with.count}×`)] : element("span", { class: "soft" }, "–")),
+      cell: (row) =>
+        row.confused_with
+          ? [
+              words(row.confused_with.label),
+              element("span", { class: "soft" }, ` ${row.confused_with.count}×`),
+            ]
+          : element("span", { class: "soft" }, "–"),
       order: (row) => row.confused_with?.count ?? null,
     },
     { name: "Kept", isNumber: true, isMinor: true, cell: (row) => row.kept, order: (row) => row.kept },

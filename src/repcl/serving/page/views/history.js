@@ -44,7 +44,11 @@ function content(revisions, canWrite, signal, reload) {
   const byNumber = [...revisions].sort((one, other) => one.number - other.number);
   const newestFirst = [...byNumber].reverse();
   const items = newestFirst.map((revision) => timelineItem(revision, canWrite, reload));
-  return [head, curve(byNumber, signal), element("ol", { class: "timeline", reversed: true }, ...items)].filter((part) => part !== null);
+  return [
+    head,
+    curve(byNumber, signal),
+    element("ol", { class: "timeline", reversed: true }, ...items),
+  ].filter((part) => part !== null);
 }
 
 /**
@@ -56,7 +60,12 @@ function curve(revisions, signal) {
     accuracy === null ? [] : [{ number, share: accuracy, isCurrent: is_current, isRefused: is_refused }],
   );
   if (!points.length) return null;
-  return element("section", { class: "card", "aria-label": "Accuracy by revision" }, element("h2", { class: "chart-title" }, "Accuracy on texts it had not learned"), makeChart(points, signal));
+  return element(
+    "section",
+    { class: "card", "aria-label": "Accuracy by revision" },
+    element("h2", { class: "chart-title" }, "Accuracy on texts it had not learned"),
+    makeChart(points, signal),
+  );
 }
 
 /**
@@ -65,15 +74,30 @@ function curve(revisions, signal) {
  * @param {() => void} reload
  */
 function timelineItem(revision, canWrite, reload) {
-  const facts = [when(revision.when), counted(revision.classes, "class"), revision.accuracy !== null && `${percent(revision.accuracy)} right`];
-  const back = element("button", { class: "button button-small", type: "button", on: { click: () => goBack(revision, reload) } }, "Roll back", element("span", { class: "spoken" }, ` to revision ${revision.number}`));
+  const facts = [
+    when(revision.when),
+    counted(revision.classes, "class"),
+    revision.accuracy !== null && `${percent(revision.accuracy)} right`,
+  ];
+  const back = element(
+    "button",
+    { class: "button button-small", type: "button", on: { click: () => goBack(revision, reload) } },
+    "Roll back",
+    element("span", { class: "spoken" }, ` to revision ${revision.number}`),
+  );
   return element(
     "li",
     { class: revision.is_current ? "revision is-current" : "revision" },
     element(
       "div",
       { class: "revision-words" },
-      element("h2", {}, `Revision ${revision.number}`, revision.is_current && element("span", { class: "chip chip-accent" }, "In use"), revision.is_refused && element("span", { class: "chip chip-warning" }, "Held back")),
+      element(
+        "h2",
+        {},
+        `Revision ${revision.number}`,
+        revision.is_current && element("span", { class: "chip chip-accent" }, "In use"),
+        revision.is_refused && element("span", { class: "chip chip-warning" }, "Held back"),
+      ),
       element("p", {}, revision.sentence),
       element("p", { class: "soft" }, facts.filter(Boolean).join(" · ")),
     ),
@@ -92,7 +116,11 @@ async function goBack(revision, reload) {
     title: `Roll back to revision ${revision.number}?`,
     content: [
       element("p", {}, `Answers come from revision ${revision.number} then: ${revision.sentence}`),
-      element("p", { class: "soft" }, "Nothing is deleted. Later revisions stay here, and you can return to them."),
+      element(
+        "p",
+        { class: "soft" },
+        "Nothing is deleted. Later revisions stay here, and you can return to them.",
+      ),
     ],
     action: "Roll back",
     act: async () => {

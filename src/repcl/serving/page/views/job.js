@@ -15,7 +15,13 @@ import { STATES, followJob, isOver } from "../service/jobs.js";
 export const title = "Teach";
 export const section = "teach";
 
-const RUNNING = { learn: "Teaching", rename: "Renaming a class", merge: "Merging classes", remove: "Removing a class", rollback: "Rolling back" };
+const RUNNING = {
+  learn: "Teaching",
+  rename: "Renaming a class",
+  merge: "Merging classes",
+  remove: "Removing a class",
+  rollback: "Rolling back",
+};
 
 /** @param {Visit} visit */
 export async function build({ path, signal }) {
@@ -27,7 +33,11 @@ export async function build({ path, signal }) {
 
 /** @param {Job} job */
 function heading(job) {
-  const name = isOver(job) ? (job.state === "refused" ? "What it would change" : "What changed") : RUNNING[job.action];
+  const name = isOver(job)
+    ? job.state === "refused"
+      ? "What it would change"
+      : "What changed"
+    : RUNNING[job.action];
   return element("header", { class: "head" }, element("h1", { tabindex: -1 }, name));
 }
 
@@ -67,8 +77,14 @@ function choices(job, place, signal) {
       button.disabled = false;
     }
   };
-  const settle = (/** @type {"accept" | "discard"} */ decision) => act(async () => watch(await decide(job.id, decision), place, signal));
-  return element("div", { class: "stack stack-tight" }, trouble, element("div", { class: "actions actions-start decision" }, ...buttons(job, settle, act)));
+  const settle = (/** @type {"accept" | "discard"} */ decision) =>
+    act(async () => watch(await decide(job.id, decision), place, signal));
+  return element(
+    "div",
+    { class: "stack stack-tight" },
+    trouble,
+    element("div", { class: "actions actions-start decision" }, ...buttons(job, settle, act)),
+  );
 }
 
 /**
@@ -79,8 +95,16 @@ function choices(job, place, signal) {
 function buttons(job, settle, act) {
   if (job.state === "refused") {
     return [
-      element("button", { class: "button button-main", type: "button", on: { click: settle("discard") } }, "Discard it"),
-      element("button", { class: "button", type: "button", on: { click: settle("accept") } }, "Accept it all the same"),
+      element(
+        "button",
+        { class: "button button-main", type: "button", on: { click: settle("discard") } },
+        "Discard it",
+      ),
+      element(
+        "button",
+        { class: "button", type: "button", on: { click: settle("accept") } },
+        "Accept it all the same",
+      ),
     ];
   }
   if (job.state === "done" && job.action !== "rollback") {
