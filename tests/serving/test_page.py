@@ -31,6 +31,10 @@ HOSTILE_TEXT = "<img src=x onerror='window.owned = true'> purple unicorn number"
 JOB_PATIENCE = 120_000  # milliseconds: a learning process may have to start first, on a busy machine
 expect.set_options(timeout=30_000)
 AXE = "axe-core@4.14.0"
+WATCH_FOR_PROGRESS = """() => {
+  const look = () => { window.sawProgress ||= document.querySelector("[role=progressbar]") !== null; };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+}"""
 
 
 def texts_of(label: str, most: int = 12) -> list[str]:
@@ -84,7 +88,7 @@ def open_page(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
     yield start
     for context in contexts:
         context.close()
-    expected = ("401 (Unauthorized)", "ERR_FAILED")  # tests of the token and of a lost connection
+    expected = ("status of 401", "status of 503", "ERR_FAILED")  # what some tests are about
     assert not [said for said in complaints if not any(words in said for words in expected)]
 
 
@@ -102,22 +106,24 @@ def teach_lines(page: Page, label: str, lines: list[str]) -> None:
 
 def test_a_text_is_answered_with_bars_and_the_nearest_texts(open_page):
     page = open_page("try")
-    page.get_by_label("Text").fill("where is my parcel, please?")
+    page.get_by_label("Text", exact=True).fill("where is my parcel, please?")
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_role("heading")).to_have_text("track_order")
-    expect(answer.locator(".candidate")).to_have_count(3)
+    expect(answer.locator(".candidate").nth(2)).to_be_visible()
     expect(page.get_by_role("region", name="Why").get_by_role("listitem")).to_have_count(3)
 
 
 def test_a_text_like_no_other_is_marked_as_unknown(open_page):
     page = open_page("try")
-    page.get_by_label("Text").fill("photosynthesis turns sunlight into sugar")
+    page.get_by_label("Text", exact=True).fill("photosynthesis turns sunlight into sugar")
     expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text("Unknown")
 
 
 def test_many_lines_become_a_table_and_a_csv_file(open_page):
     page = open_page("try")
-    page.get_by_label("Text").fill("where is my parcel?\n=refund, please\n\nwhich size do I take?")
+    page.get_by_label("Text", exact=True).fill(
+        "where is my parcel?\n=refund, please\n\nwhich size do I take?"
+    )
     rows = page.get_by_role("table").locator("tbody tr")
     expect(rows).to_have_count(3)
     with page.expect_download() as saved:
@@ -130,15 +136,16 @@ def test_many_lines_become_a_table_and_a_csv_file(open_page):
 
 def test_a_class_is_taught_from_pasted_lines_and_then_predicted(open_page):
     page = open_page("teach", token=None)
+    page.evaluate(WATCH_FOR_PROGRESS)
     teach_lines(page, "gift_card_balance", texts_of("gift_card_balance"))
     dialog = page.get_by_role("dialog", name="This needs a token")
     dialog.get_by_label("Token").fill(TOKEN)
     dialog.get_by_role("button", name="Use token").click()
-    expect(page.get_by_role("progressbar")).to_be_visible()
     expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_PATIENCE)
+    assert page.evaluate("window.sawProgress")
     expect(page.locator(".facts")).to_contain_text("gift_card_balance")
     page.get_by_role("link", name="Keep it and try it").click()
-    page.get_by_label("Text").fill("how much money is left on my gift card?")
+    page.get_by_label("Text", exact=True).fill("how much money is left on my gift card?")
     expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text("gift_card_balance")
 
 
@@ -209,14 +216,14 @@ def test_a_group_of_unsure_texts_is_named_and_taught(open_page, address):
 
 def test_texts_that_are_tried_are_not_kept_for_review(open_page, address):
     page = open_page("try")
-    page.get_by_label("Text").fill("volcanoes of iceland, and how they sleep")
+    page.get_by_label("Text", exact=True).fill("volcanoes of iceland, and how they sleep")
     expect(page.locator(".is-unknown")).to_be_visible()
     assert "volcanoes" not in page.request.get(f"{address}/v1/unknown").text()
 
 
 def test_markup_in_texts_and_labels_stays_text(open_page):
     page = open_page("try")
-    page.get_by_label("Text").fill(f"{HOSTILE_TEXT} 3")
+    page.get_by_label("Text", exact=True).fill(f"{HOSTILE_TEXT} 3")
     expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text(HOSTILE)
     expect(page.get_by_role("region", name="Why")).to_contain_text("<img src=x onerror=")
     see(page, "Teach")
@@ -268,7 +275,7 @@ def test_a_service_without_a_token_is_shown_as_read_only(open_page, desk):
 def test_a_lost_connection_is_said_and_forgotten_when_it_is_back(open_page):
     page = open_page("try")
     page.route("**/v1/**", lambda route: route.abort())
-    page.get_by_label("Text").fill("where is my parcel?")
+    page.get_by_label("Text", exact=True).fill("where is my parcel?")
     expect(page.get_by_text("The connection to the service is lost")).to_be_visible()
     page.unroute("**/v1/**")
     expect(page.get_by_text("The connection to the service is lost")).to_be_hidden()
@@ -340,7 +347,7 @@ def test_axe_finds_no_serious_issue(open_page, axe, theme):
         see(page, view.capitalize())
         page.locator("main h1").wait_for()
         if view == "try":
-            page.get_by_label("Text").fill("where is my parcel?")
+            page.get_by_label("Text", exact=True).fill("where is my parcel?")
             page.get_by_role("region", name="Answer").wait_for()
         assert serious(page) == [], view
     see(page, "Classes")

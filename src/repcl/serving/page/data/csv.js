@@ -98,8 +98,8 @@ function readQuoted(text, start, line, separator) {
     value += '"';
     at += 1;
   }
-  const rest = readPlain(text, at, separator);
-  return { value: value + rest.value, end: rest.end };
+  const { end } = readPlain(text, at, separator);
+  return { value: value + text.slice(at, end).trimEnd(), end };
 }
 
 /**
