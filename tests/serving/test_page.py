@@ -98,6 +98,10 @@ def see(page: Page, view: str) -> None:
     expect(page).to_have_title(f"{view} · repcl")
 
 
+def type_text(page: Page, text: str) -> None:
+    page.get_by_label("Text", exact=True).fill(text)
+
+
 def teach_lines(page: Page, label: str, lines: list[str]) -> None:
     page.get_by_label("Class", exact=True).fill(label)
     page.get_by_label("Texts, one a line").fill("\n".join(lines))
@@ -106,7 +110,7 @@ def teach_lines(page: Page, label: str, lines: list[str]) -> None:
 
 def test_a_text_is_answered_with_bars_and_the_nearest_texts(open_page):
     page = open_page("try")
-    page.get_by_label("Text", exact=True).fill("where is my parcel, please?")
+    type_text(page, "where is my parcel, please?")
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_role("heading")).to_have_text("track_order")
     expect(answer.locator(".candidate").nth(2)).to_be_visible()
@@ -115,15 +119,13 @@ def test_a_text_is_answered_with_bars_and_the_nearest_texts(open_page):
 
 def test_a_text_like_no_other_is_marked_as_unknown(open_page):
     page = open_page("try")
-    page.get_by_label("Text", exact=True).fill("photosynthesis turns sunlight into sugar")
+    type_text(page, "photosynthesis turns sunlight into sugar")
     expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text("Unknown")
 
 
 def test_many_lines_become_a_table_and_a_csv_file(open_page):
     page = open_page("try")
-    page.get_by_label("Text", exact=True).fill(
-        "where is my parcel?\n=refund, please\n\nwhich size do I take?"
-    )
+    type_text(page, "where is my parcel?\n=refund, please\n\nwhich size do I take?")
     rows = page.get_by_role("table").locator("tbody tr")
     expect(rows).to_have_count(3)
     with page.expect_download() as saved:
@@ -145,7 +147,7 @@ def test_a_class_is_taught_from_pasted_lines_and_then_predicted(open_page):
     assert page.evaluate("window.sawProgress")
     expect(page.locator(".facts")).to_contain_text("gift_card_balance")
     page.get_by_role("link", name="Keep it and try it").click()
-    page.get_by_label("Text", exact=True).fill("how much money is left on my gift card?")
+    type_text(page, "how much money is left on my gift card?")
     expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text("gift_card_balance")
 
 
@@ -216,14 +218,14 @@ def test_a_group_of_unsure_texts_is_named_and_taught(open_page, address):
 
 def test_texts_that_are_tried_are_not_kept_for_review(open_page, address):
     page = open_page("try")
-    page.get_by_label("Text", exact=True).fill("volcanoes of iceland, and how they sleep")
+    type_text(page, "volcanoes of iceland, and how they sleep")
     expect(page.locator(".is-unknown")).to_be_visible()
     assert "volcanoes" not in page.request.get(f"{address}/v1/unknown").text()
 
 
 def test_markup_in_texts_and_labels_stays_text(open_page):
     page = open_page("try")
-    page.get_by_label("Text", exact=True).fill(f"{HOSTILE_TEXT} 3")
+    type_text(page, f"{HOSTILE_TEXT} 3")
     expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text(HOSTILE)
     expect(page.get_by_role("region", name="Why")).to_contain_text("<img src=x onerror=")
     see(page, "Teach")
@@ -275,7 +277,7 @@ def test_a_service_without_a_token_is_shown_as_read_only(open_page, desk):
 def test_a_lost_connection_is_said_and_forgotten_when_it_is_back(open_page):
     page = open_page("try")
     page.route("**/v1/**", lambda route: route.abort())
-    page.get_by_label("Text", exact=True).fill("where is my parcel?")
+    type_text(page, "where is my parcel?")
     expect(page.get_by_text("The connection to the service is lost")).to_be_visible()
     page.unroute("**/v1/**")
     expect(page.get_by_text("The connection to the service is lost")).to_be_hidden()
@@ -347,7 +349,7 @@ def test_axe_finds_no_serious_issue(open_page, axe, theme):
         see(page, view.capitalize())
         page.locator("main h1").wait_for()
         if view == "try":
-            page.get_by_label("Text", exact=True).fill("where is my parcel?")
+            type_text(page, "where is my parcel?")
             page.get_by_role("region", name="Answer").wait_for()
         assert serious(page) == [], view
     see(page, "Classes")
