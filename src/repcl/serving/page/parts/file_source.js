@@ -79,7 +79,7 @@ function columnField(role, columns, chosen, changed) {
   return element(
     "div",
     { class: "field" },
-    element("label", { for: `column-${role}` }, names[role] ?? `${role} is in`),
+    element("label", { for: `column-${role}` }, names[role] ?? `The ${role} is in`),
     select,
   );
 }
