@@ -75,6 +75,9 @@ class PredictRequest(Asked):
     ]
     top: Annotated[int, Field(ge=1, le=MOST_TOP, description="How many classes to name.")] = 3
     nearest: Annotated[int, Field(ge=0, le=MOST_NEAREST, description="How many kept texts to show.")] = 0
+    collect: Annotated[
+        bool, Field(description="Whether a service that keeps unsure texts may keep these.")
+    ] = True
 
     def examples(self) -> list[Example]:
         """The texts as the classifier takes them."""
@@ -365,6 +368,9 @@ class CollectedBody(BaseModel):
 
     id: str
     text: str
+    head: Pair | None = None
+    tail: Pair | None = None
+    trigger: Pair | None = None
     label: str | None
     confidence: float
     when: str

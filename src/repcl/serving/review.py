@@ -77,6 +77,9 @@ def _body(collected: CollectedText, answer: Answer) -> CollectedBody:
     return CollectedBody(
         id=collected.id,
         text=collected.text,
+        head=collected.head,
+        tail=collected.tail,
+        trigger=collected.trigger,
         label=best,
         confidence=answer["confidence"],
         when=collected.when,
