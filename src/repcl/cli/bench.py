@@ -74,7 +74,9 @@ def bench(
     report_to: ReportToOption = None,
     with_parts: Annotated[
         bool,
-        typer.Option("--with-parts", help="A duet also writes its trained method's row and the other duet's."),
+        typer.Option(
+            "--with-parts", help="A duet also writes its trained method's row and the other duet's."
+        ),
     ] = False,
     fresh: FreshOption = False,
 ) -> None:
@@ -134,7 +136,7 @@ def _settings(
     methods: Sequence[str], pairs: Iterable[str], memory_per_class: int | None
 ) -> dict[str, dict[str, Any]]:
     """What the user wants to be different about the settings of each method, with `@variant` or without."""
-    from repcl.experiments.runs.spec import split_variant
+    from repcl.methods.variants import split_variant
     from repcl.presets import parse_overrides
 
     memory = [] if memory_per_class is None else [f"memory_per_class={memory_per_class}"]

@@ -137,6 +137,8 @@ def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
 def _described(update: "Update") -> str:
     if update.action == "remove":
         return "removed a class"
+    if update.action == "improve":
+        return f"trained a duet on {counted(update.examples, 'text')}"
     if update.action == "forget":
         return f"forgot {counted(update.forgotten, 'text')}"
     if update.action in ("rename", "merge"):

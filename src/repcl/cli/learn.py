@@ -34,7 +34,9 @@ TRACES = (
 def learn(
     model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
     data: Annotated[Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with text and label.")],
-    method: Annotated[str | None, typer.Option(help="For a new model; default repcl.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="For a new model; default auto, the best that takes seconds.")
+    ] = None,
     encoder: Annotated[
         str | None, typer.Option(help="A name, a folder or a Hugging Face id; of a known model, the same.")
     ] = None,
@@ -84,6 +86,8 @@ def learn(
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
         wishes["settings"] = _settings(folder, method, set_)
+    if folder.exists and method == "auto":
+        del wishes["method"]  # it has the one it was made with
     given = {key: value for key, value in wishes.items() if value is not None}
     examples = one_label_where_case_differs(examples, folder.in_use().contents.names if folder.exists else ())
     from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
@@ -113,10 +117,12 @@ def learn(
 
 def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> dict[str, Any]:
     """Settings as typed, for the method that is wanted or that the folder has."""
+    from repcl.classifier.state import AUTO, decided
     from repcl.methods.build import method_class
+    from repcl.methods.variants import split_variant
     from repcl.presets import parse_overrides
 
-    name = method or (folder.in_use().contents.method if folder.exists else "repcl")
+    name = folder.in_use().contents.method if folder.exists else split_variant(decided(method or AUTO))[0]
     method_class(name)
     return parse_overrides(pairs, [name])[name]
 

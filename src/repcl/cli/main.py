@@ -15,6 +15,7 @@ from repcl.cli.drift import drift_command
 from repcl.cli.evaluate import evaluate
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
+from repcl.cli.improve import improve_command
 from repcl.cli.history import accept, discard, history, rollback
 from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
@@ -49,6 +50,7 @@ app.command()(history)
 app.command()(rollback)
 app.command()(accept)
 app.command()(discard)
+app.command("improve")(improve_command)
 app.command("forget")(forget_command)
 app.command("discover")(discover_command)
 app.command("suggest")(suggest_command)

@@ -132,7 +132,7 @@ def _analyze(
 
 def _registered(rows: Sequence[str], console: Console) -> list[str]:
     """The rows whose methods exist in this version."""
-    from repcl.experiments.runs.spec import split_variant
+    from repcl.methods.variants import split_variant
     from repcl.methods import METHODS
 
     known = [row for row in rows if split_variant(row)[0] in METHODS]

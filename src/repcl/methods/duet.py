@@ -25,7 +25,10 @@ from repcl.model import Readout
 
 TrainedPart = Literal["repcl", "fea", "emar", "rp_cre", "crl", "crecl", "idbr", "kcn", "kdrk", "aca"]
 FrozenPart = Literal["tower", "vote"]
-FROZEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {"tower": ("tower", {}), "vote": ("instant", {"vote": True})}
+FROZEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "tower": ("tower", {}),
+    "vote": ("instant", {"vote": True}),
+}
 """The method that each frozen part is, and what makes it that part."""
 
 
@@ -39,6 +42,11 @@ class DuetSettings(MemorySettings):
         description="what learns on the frozen encoder: tower keeps exemplars and weights only, vote (instant "
         "and refit) sums and embeddings",
     )
+
+    @property
+    def other_draw(self) -> int:
+        """That of the trained part, if it has any."""
+        return int(getattr(self, "draw", 0))
 
     @field_validator("frozen", mode="before")
     @classmethod
@@ -69,7 +77,9 @@ class Duet(Method):
     @classmethod
     def settings_class(cls, values: Mapping[str, Any]) -> type[MethodSettings]:
         """Those of the duet with the parts that the values name."""
-        own = make_settings(DuetSettings, {key: values[key] for key in ("trained", "frozen") if key in values})
+        own = make_settings(
+            DuetSettings, {key: values[key] for key in ("trained", "frozen") if key in values}
+        )
         return settings_with_parts(own.trained, own.frozen)
 
     @classmethod
@@ -80,7 +90,9 @@ class Duet(Method):
     @classmethod
     def parts_of(cls, values: Mapping[str, Any]) -> tuple[str, ...]:
         """The frozen methods, then the trained one, which has the last word on what they share."""
-        own = make_settings(DuetSettings, {key: values[key] for key in ("trained", "frozen") if key in values})
+        own = make_settings(
+            DuetSettings, {key: values[key] for key in ("trained", "frozen") if key in values}
+        )
         return (*(FROZEN[part][0] for part in own.frozen), own.trained)
 
     @classmethod
@@ -109,9 +121,7 @@ class Duet(Method):
         untouched = [copy.deepcopy(encoder).eval() for _ in self.settings.frozen]
         (trained, its_settings), *others = _parts(self.settings)
         built = trained.for_settings(its_settings)
-        self.trained = built(
-            encoder, its_settings, seed=self.seed, expected_classes=self.expected_classes
-        )
+        self.trained = built(encoder, its_settings, seed=self.seed, expected_classes=self.expected_classes)
         self.frozen = nn.ModuleDict()
         for name, own_copy, (chosen, own) in zip(self.settings.frozen, untouched, others, strict=True):
             self.frozen[name] = chosen.for_settings(own)(own_copy, own, seed=self.seed)

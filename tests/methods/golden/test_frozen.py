@@ -151,7 +151,9 @@ def test_relations_and_events_are_read_from_two_layers_at_unit_length(kind: Any)
 
 def test_the_tower_answers_with_a_softmax_regression_that_holds_old_classes() -> None:
     method, rows = learned("tower", memory_per_class=2, old_pull=3.0, new_pull=0.5, iterations=500)
-    first = tower_by_gradient_descent(rows[:6], LABELS[:6], np.ones(6), np.zeros((2, rows.shape[1] + 1)), [0.5, 0.5])
+    first = tower_by_gradient_descent(
+        rows[:6], LABELS[:6], np.ones(6), np.zeros((2, rows.shape[1] + 1)), [0.5, 0.5]
+    )
     kept = {example for example in FIRST.train if example in set(method.memory)}
     assert len(kept) == 4
     used = [at for at, example in enumerate(EVERYTHING) if at >= 6 or example in kept]

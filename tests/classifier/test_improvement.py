@@ -1,0 +1,87 @@
+"""A duet is made from what a learner on a frozen encoder keeps, and used only if held-out texts gain by it."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from repcl import ContinualClassifier
+from repcl.classifier.inputs import InvalidInput
+from repcl.errors import InvalidSetting
+from repcl.methods.duet import Duet
+from tests.classifier.conftest import toy
+
+Make = Callable[..., ContinualClassifier]
+FAST = {"trained": "fea", "initial_epochs": 1, "replay_epochs": 1, "batch_size": 16, "warmup_epochs": 0.0}
+
+
+@pytest.fixture
+def taught(make: Make) -> ContinualClassifier:
+    classifier = make("instant", holdout_per_class=5)
+    return classifier.partial_fit(*toy("fruit", "vehicle", "weather", texts=10))
+
+
+def improved(classifier: ContinualClassifier, *data: object) -> ContinualClassifier:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a tiny encoder may gain nothing
+        return classifier.improve(*data, settings=FAST)
+
+
+def test_the_frozen_half_knows_every_text_but_those_held_out(taught: ContinualClassifier) -> None:
+    improved(taught)
+    method = taught.method_
+    assert isinstance(method, Duet)
+    (frozen,) = method.frozen_parts.values()
+    held = taught.fitted_state().held_out
+    assert len(held) == 3  # one in five of the five kept of each class
+    assert sum(frozen.class_sizes().values()) == 30 - len(held)
+
+
+def test_the_trained_half_learns_no_text_that_is_held_out(taught: ContinualClassifier) -> None:
+    improved(taught, *toy("fruit", "vehicle", "weather", texts=10))
+    held = set(taught.fitted_state().held_out)
+    assert len(held) == 6
+    assert taught.last_update_.examples == 24
+    assert held.isdisjoint(taught.method_.memory)
+
+
+def test_it_learns_on_after_saving_and_loading_as_if_it_never_was(
+    taught: ContinualClassifier, tmp_path
+) -> None:
+    improved(taught).save(tmp_path / "model")
+    loaded = ContinualClassifier.load(tmp_path / "model", device="cpu")
+    for one in (taught, loaded):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            one.partial_fit(*toy("place", texts=10))
+    texts, _ = toy("fruit", "place", texts=4, start=50)
+    np.testing.assert_array_equal(loaded.predict_proba(texts), taught.predict_proba(texts))
+
+
+def test_a_duet_that_is_no_better_is_refused(taught: ContinualClassifier, monkeypatch) -> None:
+    monkeypatch.setattr(
+        "repcl.classifier.improvement._answers_before",
+        lambda state, method, held: [example.label for example in held],
+    )
+    with pytest.warns(UserWarning, match="should not be used"):
+        taught.improve(settings=FAST)
+    assert taught.last_update_.is_refused
+
+
+def test_too_few_kept_texts_are_refused_with_what_to_do(make: Make) -> None:
+    classifier = make("instant", holdout_per_class=1).partial_fit(*toy("fruit", "vehicle"))
+    with pytest.raises(InvalidInput, match="give the texts that the model learned"):
+        classifier.improve(settings=FAST)
+    classifier.predict(["still in use"])
+
+
+def test_given_texts_that_were_never_learned_are_not_trained_on(taught: ContinualClassifier) -> None:
+    improved(taught, *toy("fruit", "vehicle", "weather", texts=5, start=70))
+    assert taught.last_update_.examples == 12
+
+
+def test_a_trained_model_is_refused(make: Make) -> None:
+    classifier = make("fea").partial_fit(*toy("fruit", "vehicle"))
+    with pytest.raises(InvalidSetting, match="teach a new model with method duet"):
+        classifier.improve()
