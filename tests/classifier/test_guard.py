@@ -127,7 +127,7 @@ def test_among_more_classes_one_has_to_lose_more():
 
 def test_a_class_is_not_named_for_losing_as_much_as_all_the_others():
     labels, before, after = answers(10, 5, ["c1", "c1"])
-    after = ["c0" if place % 5 == 4 and place > 4 else label for place, label in enumerate(after)]
+    after = ["c0" if index % 5 == 4 and index > 4 else label for index, label in enumerate(after)]
     # the others lose (9 + 0.5) / (45 + 1) = 0.21 of theirs; 2 of 5 by that rate is 0.28
     assert not [why for why in compare(labels, before, after).reasons if why.startswith("class")]
 
@@ -193,7 +193,7 @@ def test_a_drop_over_many_classes_is_refused_beyond_what_the_tolerance_makes_lik
 def spread(lost_to):
     """Twenty classes of five texts; eight of them lose one each."""
     labels = [f"c{number}" for number in range(20) for _ in range(5)]
-    after = [lost_to if place % 5 == 0 and place < 40 else label for place, label in enumerate(labels)]
+    after = [lost_to if index % 5 == 0 and index < 40 else label for index, label in enumerate(labels)]
     return labels, labels, after
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from repcl import ContinualClassifier
 from repcl.classifier.inputs import InvalidInput
+from repcl.data import Example
 from repcl.errors import InvalidSetting
 from repcl.methods.duet import Duet
 from tests.classifier.conftest import toy
@@ -22,10 +23,18 @@ def taught(make: Make) -> ContinualClassifier:
     return classifier.partial_fit(*toy("fruit", "vehicle", "weather", texts=10))
 
 
+@pytest.fixture(autouse=True)
+def _nothing_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tiny encoder gains nothing by training, so the model is said to have been wrong about every text."""
+    monkeypatch.setattr("repcl.classifier.improvement._answers_before", all_wrong)
+
+
+def all_wrong(state: object, method: object, held: list[Example]) -> list[str]:
+    return ["" for _ in held]
+
+
 def improved(classifier: ContinualClassifier, *data: object) -> ContinualClassifier:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a tiny encoder may gain nothing
-        return classifier.improve(*data, settings=FAST)
+    return classifier.improve(*data, settings=FAST)
 
 
 def test_the_frozen_half_knows_every_text_but_those_held_out(taught: ContinualClassifier) -> None:
@@ -64,9 +73,12 @@ def test_a_duet_that_is_no_better_is_refused(taught: ContinualClassifier, monkey
         "repcl.classifier.improvement._answers_before",
         lambda state, method, held: [example.label for example in held],
     )
-    with pytest.warns(UserWarning, match="should not be used"):
+    before = taught.method_
+    with pytest.warns(UserWarning, match="The model stays as it is"):
         taught.improve(settings=FAST)
     assert taught.last_update_.is_refused
+    assert taught.method_ is before
+    assert taught.method == "instant"
 
 
 def test_too_few_kept_texts_are_refused_with_what_to_do(make: Make) -> None:

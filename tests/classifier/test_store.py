@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import re
+import shutil
 import time
 from collections.abc import Callable
 from hashlib import sha256
@@ -19,6 +21,7 @@ from repcl.classifier.store.files import (
     ModelIsLocked,
     explained,
     get_examples,
+    is_own_lock,
     put_examples,
     read_whole,
 )
@@ -211,6 +214,24 @@ def test_purging_keeps_files_that_other_revisions_share(folder):
     assert "| 1 |" not in (folder.path / "README.md").read_text()
 
 
+def test_purging_nothing_changes_nothing(folder):
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+    folder.purge([])
+    assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
+
+
+def test_purging_deletes_damaged_files_of_every_revision_it_deletes(folder):
+    commit(folder, "c", weights=b"three", parent=2)
+    weights = [
+        folder.path / "blobs" / folder.revision(number).contents.tensors["weights"].file for number in (1, 2)
+    ]
+    for path in weights:
+        path.write_bytes(b"no longer what its name says")
+    with folder.lock("testing"):
+        folder.purge([1, 2])
+    assert [path.exists() for path in weights] == [False, False]
+
+
 def test_nothing_is_deleted_while_a_record_is_damaged_for_it_may_name_any_file(folder):
     before = set((folder.path / "blobs").iterdir())
     (folder.path / "revisions" / "000001.json").write_text("{}")
@@ -245,6 +266,62 @@ def test_a_folder_in_which_no_model_was_made_is_removed(tmp_path):
     with ModelFolder(tmp_path / "a" / "model").lock("testing"):
         assert (tmp_path / "a" / "model").is_dir()
     assert not (tmp_path / "a" / "model").exists()
+
+
+def test_a_readme_that_was_left_where_no_model_was_made_goes_with_the_rest(folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(folder.path / "README.md", other)
+    with ModelFolder(other).lock("testing"):
+        assert (other / "README.md").exists()
+    assert list(other.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["blobs", "blobs/mine"])
+def test_what_a_user_puts_where_a_model_was_to_be_stays_and_is_no_error(tmp_path, name):
+    mine = tmp_path / "model" / name
+    with ModelFolder(tmp_path / "model").lock("testing"):
+        mine.parent.mkdir(exist_ok=True)
+        mine.write_text("mine")
+    assert mine.read_text() == "mine"
+
+
+# ---- refused updates ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def waiting(folder) -> ModelFolder:
+    """Revisions 3, 4 and 5 are refused updates of revision 2, which is in use; 6 and 7 are not."""
+    for name in ("c", "d", "e"):
+        commit(folder, name, updates=[REFUSED], parent=2, make_current=False)
+    commit(folder, "f", updates=[REFUSED], parent=1, make_current=False)
+    commit(folder, "g", parent=2, make_current=False)
+    return folder
+
+
+def test_the_newest_refused_update_of_the_revision_in_use_waits_for_a_decision(waiting):
+    assert waiting.refused().number == 5
+
+
+def test_a_refused_update_that_is_accepted_is_in_use(waiting):
+    with waiting.lock("testing"):
+        assert waiting.accept().number == 5
+    assert (waiting.in_use().number, waiting.numbers()) == (5, [1, 2, 3, 4, 5, 6, 7])
+
+
+def test_a_refused_update_that_is_discarded_is_gone(waiting):
+    with waiting.lock("testing"):
+        assert waiting.discard().number == 5
+    assert (waiting.in_use().number, waiting.numbers()) == (2, [1, 2, 3, 4, 6, 7])
+
+
+def test_where_no_refused_update_waits_it_is_said_what_to_do(folder):
+    sentence = (
+        f"No refused update of revision 2 waits in {folder.path}: `repcl history` shows its revisions, "
+        "`repcl rollback` uses another one."
+    )
+    with pytest.raises(MissingData, match=f"^{re.escape(sentence)}$"):
+        folder.refused()
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -340,6 +417,35 @@ def test_a_pointer_that_cannot_be_written_leaves_the_old_revision_in_use(folder,
     monkeypatch.setattr(files.os, "replace", full)
     with pytest.raises(CannotWrite, match="revision 2 stays in use"):
         commit(folder, "c")
+
+
+def test_a_commit_that_fails_and_cannot_be_taken_back_says_why_it_failed(folder, monkeypatch):
+    def broken(path: Path) -> None:
+        if path.name == "revisions":
+            raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr("repcl.classifier.store.folder.settle", broken)
+    with pytest.raises(CannotWrite, match=r"could not be written \(broken\); revision 2 stays in use"):
+        commit(folder, "c")
+    assert folder.numbers() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        (lambda folder: folder.rollback(1), "nothing was changed"),
+        (lambda folder: folder.purge([1]), "revision 2 stays in use"),
+    ],
+    ids=["rollback", "purge"],
+)
+def test_a_change_that_cannot_be_written_names_the_folder(folder, monkeypatch, change, kept):
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    sentence = f"{folder.path} could not be written (broken); {kept}."
+    with folder.lock("testing"), pytest.raises(CannotWrite, match=f"^{re.escape(sentence)}$"):
+        change(folder)
     assert folder.current() == 2
 
 
@@ -388,6 +494,39 @@ def test_a_folder_of_others_is_left_alone(tmp_path):
     with pytest.raises(MissingData, match=r"with 'thesis\.txt' in it: choose another path"):
         commit(ModelFolder(tmp_path), "a")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("name", ["blobs", "revisions"])
+def test_a_folder_of_others_that_looks_like_one_of_a_killed_process_is_left_alone(tmp_path, name):
+    (tmp_path / "lock").touch()
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "thesis.txt").write_text("precious")
+    with pytest.raises(MissingData, match=f"with '{name}' in it: choose another path"):
+        commit(ModelFolder(tmp_path), "a")
+    assert (tmp_path / name / "thesis.txt").read_text() == "precious"
+
+
+def test_a_leftover_that_vanishes_while_it_is_looked_at_is_nobody_elses(tmp_path, monkeypatch):
+    (tmp_path / "lock").touch()
+    (tmp_path / "blobs").mkdir()
+    listdir = os.listdir
+    vanished = {str(tmp_path / "blobs"): ["renamed by a process that lives"]}
+    monkeypatch.setattr(os, "listdir", lambda path: [*listdir(path), *vanished.pop(str(path), [])])
+    assert commit(ModelFolder(tmp_path), "a").number == 1
+    assert vanished == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "is_own"), [(b"", True), (b'{"pid": 1, "host": "here"}', True), (b'{"other": 1}', False)]
+)
+def test_a_lock_is_known_by_what_is_in_it(tmp_path, content, is_own):
+    (tmp_path / "lock").write_bytes(content)
+    assert is_own_lock(tmp_path / "lock") is is_own
+
+
+def test_what_is_no_file_is_no_lock_of_ours(tmp_path):
+    assert not is_own_lock(tmp_path)
+    assert not is_own_lock(tmp_path / "lock")
 
 
 def test_other_files_beside_a_model_do_no_harm(folder):

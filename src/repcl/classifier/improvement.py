@@ -62,6 +62,8 @@ def check_improvable(state: ClassifierState) -> FrozenMethod:
             "A duet is made from the embeddings of all texts, and this model keeps none (keep_embeddings = "
             "false): teach a new model with method duet."
         )
+    if method.is_multilabel:
+        raise InvalidSetting("A duet gives each text one label, and this model several (multilabel).")
     return method
 
 
@@ -167,7 +169,9 @@ def _carried(method: FrozenMethod) -> dict[str, Any]:
     """What the frozen half takes over from the learner's settings."""
     known = InstantSettings if isinstance(method.settings, InstantSettings) else FrozenSettings
     values = method.settings.model_dump(mode="json")
-    return {key: values[key] for key in known.model_fields if key not in ("vote", "keep_embeddings")}
+    return {
+        key: values[key] for key in known.model_fields if key not in ("vote", "keep_embeddings", "multilabel")
+    }
 
 
 def _trained_duet(
@@ -224,3 +228,26 @@ def minutes(seconds: float) -> str:
     """A time to wait, in words."""
     whole = ceil(seconds / 60)
     return "less than a minute" if seconds < 60 else f"about {whole} minutes"
+
+
+def offer(state: ClassifierState, command: str, accuracy: float | None) -> str | None:
+    """What training would take, and at most bring, in a sentence; None where it is not worth a word.
+
+    Args:
+        state: the model.
+        command: what to type.
+        accuracy: the share of checked texts that it gets right.
+    """
+    learned = sum(count or 0 for count in state.texts_of_classes().values())
+    if learned < WORTH_ASKING or accuracy is None:
+        return None
+    try:
+        texts = training_texts(state)
+        _divided(state, texts, 1)
+    except (InvalidSetting, InvalidInput):
+        return None
+    left, wait = 100 * (1 - accuracy), minutes(expected_seconds(state, texts))
+    return (
+        f"`{command}` trains a duet, {wait}: of checked texts {100 * accuracy:.1f} % are right now, so it can "
+        f"gain {left:.1f} points at most; it is used only if held-out texts gain."
+    )

@@ -14,7 +14,6 @@ from repcl.cli.texts import print_note
 
 if TYPE_CHECKING:
     from repcl.classifier import Update
-    from repcl.classifier.store.records import Revision
 
 REFUSED = 3
 
@@ -56,30 +55,22 @@ def improve_command(
         with notes_to(errors), stage_bars(errors) as bars:
             classifier.improve(examples, labels, settings=settings, observer=bars)
         update = classifier.last_update_
-        revision = classifier.commit(folder, make_current=not update.is_refused)
+        number = folder.current() if update.is_refused else classifier.commit(folder).number
     report = _report_json if as_json else _report
-    report(model, revision, update)
+    report(model, number, update)
     if update.is_refused:
         raise typer.Exit(REFUSED)
 
 
-def _report_json(model: Path, revision: "Revision", update: "Update") -> None:
-    print_json(
-        {
-            "model": str(model),
-            "revision": revision.number,
-            "parent": revision.parent,
-            "is_current": not update.is_refused,
-            "update": update.model_dump(mode="json"),
-        }
-    )
+def _report_json(model: Path, revision: int, update: "Update") -> None:
+    print_json({"model": str(model), "current": revision, "update": update.model_dump(mode="json")})
 
 
-def _report(model: Path, revision: "Revision", update: "Update") -> None:
+def _report(model: Path, revision: int, update: "Update") -> None:
     say = sentence_console().print
     print_changes(make_console(), update)
     if update.is_refused:
         say(f"Not used: {'; '.join(update.reasons)}.")
-        say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use.")
+        say(f"{model} stays at revision {revision}.")
         return
-    say(f"{model} is at revision {revision.number}, a duet trained on {counted(update.examples, 'text')}.")
+    say(f"{model} is at revision {revision}, a duet trained on {counted(update.examples, 'text')}.")

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.label_cells import looks_like_several, one_label_each, takes_several
 from repcl.cli.labels import one_label_where_case_differs
-from repcl.cli.options import Device, Json, LabelColumn, TextColumn, Wait
+from repcl.cli.options import NEW_MODEL, Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted
 from repcl.cli.texts import print_note
@@ -35,31 +36,56 @@ def learn(
     model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
     data: Annotated[Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with text and label.")],
     method: Annotated[
-        str | None, typer.Option(help="For a new model; default auto, the best that takes seconds.")
+        str | None,
+        typer.Option(
+            help="How it learns; default auto, the best learner that takes seconds.",
+            rich_help_panel=NEW_MODEL,
+        ),
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="A name, a folder or a Hugging Face id; of a known model, the same.")
+        str | None,
+        typer.Option(
+            help="A name, a folder or a Hugging Face id; of a known model, the same.",
+            rich_help_panel=NEW_MODEL,
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="For a new model: cpu, paper, smoke or a TOML file.")
+        str | None, typer.Option(help="cpu, paper, smoke or a TOML file.", rich_help_panel=NEW_MODEL)
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of a new model's method."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of the method.", rich_help_panel=NEW_MODEL
+        ),
     ] = None,
-    memory_per_class: Annotated[int | None, typer.Option(min=0, help="Exemplars kept of each class.")] = None,
-    memory_total: Annotated[int | None, typer.Option(min=1, help="Exemplars kept in total.")] = None,
+    memory_per_class: Annotated[
+        int | None, typer.Option(min=0, help="Exemplars kept of each class.", rich_help_panel=NEW_MODEL)
+    ] = None,
+    memory_total: Annotated[
+        int | None, typer.Option(min=1, help="Exemplars kept in total.", rich_help_panel=NEW_MODEL)
+    ] = None,
     holdout_per_class: Annotated[
         int | None, typer.Option(min=0, help="Texts of each class held out to measure updates; default 5.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of a new model; any whole number.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Any whole number.", rich_help_panel=NEW_MODEL)] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Share of old texts that may be lost; 1 accepts all; default 0.02."),
     ] = None,
+    multilabel: Annotated[
+        bool, typer.Option("--multilabel", help="For a new model: several labels a text, in cells as a|b.")
+    ] = False,
     drop_duplicates: Annotated[
         bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")
     ] = False,
+    keep_last: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Keep the newest N revisions and the one in use, after this and every update; 0 keeps all.",
+        ),
+    ] = None,
     accept: Annotated[bool, typer.Option(help="Use the update even if the guard refuses it.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -82,6 +108,7 @@ def learn(
         "holdout_per_class": holdout_per_class,
         "seed": seed,
         "tolerance": tolerance,
+        "multilabel": multilabel or None,
     }
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
@@ -89,8 +116,12 @@ def learn(
     if folder.exists and method == "auto":
         del wishes["method"]  # it has the one it was made with
     given = {key: value for key, value in wishes.items() if value is not None}
+    has_several = multilabel or takes_several(folder)
+    if has_several:
+        examples = one_label_each(examples)
     examples = one_label_where_case_differs(examples, folder.in_use().contents.names if folder.exists else ())
     from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
+    from repcl.classifier.improvement import offer
 
     with folder.lock(f"learning {data.name}", wait=wait, tell=errors.print):
         labels: list[Any] = [example.label for example in examples]
@@ -103,14 +134,21 @@ def learn(
                 labels = [classifier.label_of(label) for label in labels]
         else:
             classifier = ContinualClassifier(**given, device=device)
-        _note_conflicts(examples, errors)
+        if not has_several:
+            _note_conflicts(examples, errors)
+            _note_several(examples, errors)
         with notes_to(errors), stage_bars(errors) as bars:
             classifier.partial_fit(examples, labels, observer=bars)
         update = classifier.last_update_
         revision = classifier.commit(folder, make_current=accept or not update.is_refused)
         is_used = folder.current() == revision.number
+        if keep_last is not None:
+            folder.keep_last(keep_last or None)
     report = _report_json if as_json else _report
     report(model, revision, update, is_used)
+    hint = offer(classifier.fitted_state(), _command("improve", model), update.accuracy) if is_used else None
+    if hint and not as_json:
+        sentence_console().print(hint)
     if not is_used:
         raise typer.Exit(REFUSED)
 
@@ -154,8 +192,18 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
         )
 
 
+def _note_several(examples: "list[Example]", errors: Console) -> None:
+    """Note cells that look like several labels where a text has one."""
+    cell = looks_like_several(examples)
+    if cell is not None:
+        errors.print(
+            f"Note: {shortened(cell)} is taken for one class; a new model takes it for several labels of a "
+            "text with --multilabel."
+        )
+
+
 def _command(word: str, model: Path) -> str:
-    """What to type to accept or to discard an update that was refused."""
+    """What to type about a model."""
     return shlex.join(["repcl", word, str(model)])
 
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
-from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner
+from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
 EVALUATION_BATCH = 64
@@ -58,6 +58,7 @@ class Method(RowOwner, ABC):
         self.tasks_learned = 0
         self.observer = Observer()
         self.generator = torch.Generator()
+        self.occurring_ids: Tensor | None = None
         self.memory = ExemplarMemory(0)
         if isinstance(settings, MemorySettings):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
@@ -146,6 +147,7 @@ class Method(RowOwner, ABC):
         ) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
+            self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
             self.learn_task(task)
         self.tasks_learned += 1
 
@@ -167,6 +169,11 @@ class Method(RowOwner, ABC):
     def resume(self, classes: Sequence[str], tasks_learned: int) -> None:
         """Go on with classes that were learned before; weights and exemplars follow."""
         self.classes, self.tasks_learned = list(classes), tasks_learned
+
+    @property
+    def embeddings_read(self) -> int:
+        """How many embeddings were read from a folder that an earlier run had filled, instead of made."""
+        return 0
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
@@ -201,8 +208,8 @@ class Method(RowOwner, ABC):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Keep only these classes, in this order, each made of one or several old ones."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        indices = [[place[name] for name in names] for names in groups.values()]
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        indices = [[index_of[name] for name in names] for names in groups.values()]
         if indices != [[index] for index in range(len(self.classes))]:
             self._check_rows_of_classes()
             for part in self.row_owners():
@@ -211,6 +218,17 @@ class Method(RowOwner, ABC):
         self.classes = list(groups)
 
     # ---- what methods share ---------------------------------------------------------------------
+
+    def occurring_rows(self, *, others_learn: bool = False) -> AbstractContextManager[None]:
+        """Within it, only word embeddings of the task and the memory take part in training.
+
+        Args:
+            others_learn: whether all others are trained as well, as outputs.
+        """
+        ids = self.occurring_ids
+        if ids is None:  # a stage by itself, outside of `learn`
+            ids = torch.arange(len(self.encoder.word_embeddings.weight))
+        return only_rows(self.encoder, ids, others_learn=others_learn)
 
     def row_owners(self) -> list[RowOwner]:
         """The parts, this method among them, that say what the rows of their tensors belong to."""

@@ -27,7 +27,7 @@ TrainedPart = Literal["repcl", "fea", "emar", "rp_cre", "crl", "crecl", "idbr", 
 FrozenPart = Literal["tower", "vote"]
 FROZEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "tower": ("tower", {}),
-    "vote": ("instant", {"vote": True}),
+    "vote": ("instant", {"vote": True, "keep_embeddings": True, "multilabel": False}),
 }
 """The method that each frozen part is, and what makes it that part."""
 

@@ -17,6 +17,7 @@ from repcl.methods.base import Method
 from repcl.methods.retention import RetentionSettings, retention
 from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ClassifierSettings, ReplaySettings
+from repcl.model import drop_other_rows, output_places, output_rows
 from repcl.model.heads import plain_linear
 from repcl.training import LossTerms, Stage, adversarial_losses, default_groups, run_stage
 
@@ -124,32 +125,33 @@ class RepCL(Method):
         settings = self.settings
         batches = self.batches(task.train, settings.batch_size)
         retain = retention(self, task.train, settings.retain)
-        contrast = self._contrast_loss(batches) if settings.contrast != "none" else None
-        generate, token_head = (
-            self._generation_loss(batches) if settings.generation != "none" else (None, None)
-        )
+        has_tokens = settings.generation != "none"
+        with self.occurring_rows(others_learn=has_tokens):  # any token may be predicted
+            contrast = self._contrast_loss(batches) if settings.contrast != "none" else None
+            generate, token_head = self._generation_loss(batches) if has_tokens else (None, None)
 
-        def losses(batch: Batch) -> LossTerms:
-            representation = self.encoder.represent(batch)
-            terms = {"ce": cross_entropy(self.head(representation), batch.labels)}
-            if contrast:
-                terms["con"] = settings.contrast_weight * contrast(batch, representation)
-            if generate:
-                terms[settings.generation] = settings.generation_weight * generate(batch, representation)
-            if retain:
-                terms["retain"] = retain(batch, representation)
-            return terms
+            def losses(batch: Batch) -> LossTerms:
+                representation = self.encoder.represent(batch)
+                terms = {"ce": cross_entropy(self.head(representation), batch.labels)}
+                if contrast:
+                    terms["con"] = settings.contrast_weight * contrast(batch, representation)
+                if generate:
+                    terms[settings.generation] = settings.generation_weight * generate(batch, representation)
+                if retain:
+                    terms["retain"] = retain(batch, representation)
+                return terms
 
-        also = [token_head] if token_head is not None else []
-        stage = settings.stage(settings.initial_epochs)
-        groups = default_groups(self, stage, also=also)
-        run_stage(self, Stage.INITIAL_LEARNING, batches, losses, stage, groups=groups)
+            also = [token_head] if token_head is not None else []
+            stage = settings.stage(settings.initial_epochs)
+            groups = default_groups(self, stage, also=also)
+            run_stage(self, Stage.INITIAL_LEARNING, batches, losses, stage, groups=groups)
 
     def _contrast_loss(self, batches: Batches) -> Callable[[Batch, Tensor], Tensor]:
         """The loss of anchors against momentum keys of the batch and of the queue."""
         settings = self.settings
         reads_hidden, source = settings.contrast_reads == "hidden", self._key_head()
         encoder, key_head = momentum_copy(self.encoder), momentum_copy(source)
+        drop_other_rows(encoder.word_embeddings)
         queue = self._first_queue(batches)
 
         def loss(batch: Batch, representation: Tensor) -> Tensor:
@@ -195,9 +197,10 @@ class RepCL(Method):
         """The loss of recovering masked tokens of another text of the same class."""
         settings, encoder = self.settings, self.encoder
         is_crossed, share = settings.generation == "xmlm", settings.generation_share
-        embeddings = encoder.word_embeddings.weight
+        table = encoder.word_embeddings
+        vocabulary = sum(map(len, output_rows(table)))
         head = TokenHead(
-            encoder.hidden_size, encoder.representation_size if is_crossed else 0, len(embeddings)
+            encoder.hidden_size, encoder.representation_size if is_crossed else 0, vocabulary
         ).to(encoder.device)
         special = torch.tensor(encoder.special_ids, device=encoder.device)
 
@@ -215,8 +218,8 @@ class RepCL(Method):
             )
             states = encoder(Batch(ids, other.mask, other.spans, other.labels, other.positions))
             helpers = representation[rows][masked.nonzero()[:, 0]]  # f(x) of each masked token's partner
-            scores = head(states[masked], helpers if is_crossed else None, encoder.word_embeddings.weight)
-            return masked_token_loss(scores, other.ids[masked])
+            scores = head(states[masked], helpers if is_crossed else None, *output_rows(table))
+            return masked_token_loss(scores, output_places(table, other.ids[masked]))
 
         return loss, head
 
@@ -287,9 +290,9 @@ def momentum_copy(module: Module) -> Module:
 @torch.no_grad()
 def follow(momentum: nn.Module, source: nn.Module, *, decay: float) -> None:
     """Exponential moving average: θ' ← decay · θ' + (1 − decay) · θ."""
-    targets: list[Tensor] = list(momentum.parameters())
-    sources: list[Tensor] = list(source.parameters())
-    torch._foreach_lerp_(targets, sources, 1.0 - decay)
+    targets: dict[str, Tensor] = dict(momentum.named_parameters())
+    sources: dict[str, Tensor] = dict(source.named_parameters())
+    torch._foreach_lerp_(list(targets.values()), [sources[name] for name in targets], 1.0 - decay)
 
 
 class TokenHead(nn.Module):
@@ -302,10 +305,16 @@ class TokenHead(nn.Module):
         )
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
-    def forward(self, states: Tensor, help_: Tensor | None, embeddings: Tensor) -> Tensor:
-        """(masked, hidden) and (masked, help_size) or nothing -> (masked, vocabulary) scores."""
+    def forward(self, states: Tensor, help_: Tensor | None, *embeddings: Tensor) -> Tensor:
+        """(masked, hidden) and (masked, help_size) or nothing -> (masked, vocabulary) scores.
+
+        The embeddings may come in parts, whose rows stand one after another in the vocabulary.
+        """
         inputs = states if help_ is None else torch.cat([states, help_], dim=1)
-        return nn.functional.linear(self.transform(inputs), embeddings, self.bias)
+        transformed = self.transform(inputs)
+        biases = torch.split(self.bias, [len(part) for part in embeddings])
+        scores = map(nn.functional.linear, [transformed] * len(embeddings), embeddings, biases)
+        return torch.cat(list(scores), dim=1)
 
 
 def same_class_partners(

@@ -1,4 +1,4 @@
-"""The pull towards the untouched encoder: what was general before the first task should stay so."""
+"""The pull toward the untouched encoder: what was general before the first task should stay so."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class RetentionSettings(MethodSettings):
     """Settings of methods that can hold on to the untouched encoder's representations."""
 
     retain: float = Field(
-        0.0, ge=0, description="pull of new representations towards those of the untouched encoder; 0: none"
+        0.0, ge=0, description="pull of new representations toward those of the untouched encoder; 0: none"
     )
 
 

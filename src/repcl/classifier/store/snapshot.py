@@ -32,6 +32,7 @@ from repcl.errors import InvalidData
 from repcl.files import parse_json
 from repcl.methods import Method, build_method, make_settings
 from repcl.methods.build import method_class
+from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.state import check_tensors, grow_to_shapes
 from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
 
@@ -121,7 +122,7 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
         known=known,
         calibration=contents.calibration,
         updates_made=contents.updates_made,
-        checked=_checks_from_tensors(derived, names),
+        checked=_checks_from_tensors(derived, method),
     )
 
 
@@ -130,18 +131,25 @@ def _checks_as_tensors(state: ClassifierState) -> dict[str, Tensor]:
     if not state.leaves_out or state.checked is None:
         return {}
     index = {name: number for number, name in enumerate(state.method.classes)}
-    rows = [[key, index[check.label], index[check.answer]] for key, check in state.checked.items()]
+    rows = [
+        [key[0] if isinstance(key, tuple) else key, index[check.label], index[check.answer]]
+        for key, check in state.checked.items()
+    ]
     return {CHECKS: torch.tensor(rows, dtype=torch.int64).view(-1, 3)}
 
 
-def _checks_from_tensors(derived: Mapping[str, Tensor], names: Sequence[str]) -> Checks | None:
+def _checks_from_tensors(derived: Mapping[str, Tensor], method: Method) -> Checks | None:
     """The answers again, if they are there and can be right."""
-    rows = derived.get(CHECKS)
+    rows, names = derived.get(CHECKS), method.classes
     if rows is None or rows.dtype != torch.int64 or rows.ndim != 2 or rows.shape[1] != 3:
         return None
     if len(rows) and not bool(((rows[:, 1:] >= 0) & (rows[:, 1:] < len(names))).all()):
         return None
-    return {key: Checked(names[label], names[answer]) for key, label, answer in rows.tolist()}
+    has_several = isinstance(method, FrozenMethod) and method.is_multilabel
+    return {
+        (key, names[label]) if has_several else key: Checked(names[label], names[answer])
+        for key, label, answer in rows.tolist()
+    }
 
 
 def _derived(contents: Contents, blobs: Blobs) -> dict[str, Tensor]:

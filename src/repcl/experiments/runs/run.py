@@ -248,10 +248,7 @@ def summarize_run(
         backward_transfer=scores.backward_transfer,
         forgetting_rate_f1=scores.forgetting_rate_f1,
         predictions=PREDICTIONS,
-        seconds=Seconds(
-            tasks=progress.seconds,
-            all=sum(spent for task in progress.seconds for spent in task.values()),
-        ),
+        seconds=_seconds(progress),
         memory=MemorySummary(
             exemplars_per_class=learner.memory.counts(),
             text_bytes=learner.memory.text_bytes(),
@@ -300,6 +297,7 @@ def _learn_stream(
         capture.before_tasks(learner)
     for number in range(len(progress.predictions), len(tasks)):
         told.task_begins(number, len(tasks))
+        read = learner.embeddings_read
         learner.learn(tasks[number], more_follow=number + 1 < len(tasks))
         seen = [example for task in tasks[: number + 1] for example in task.test]
         with told.stage(Stage.EVALUATION):
@@ -315,11 +313,26 @@ def _learn_stream(
         check_agreement(learner, predicted)
         progress.predictions.append(predicted)
         progress.seconds.append(clock.seconds)
+        progress.processor_seconds.append(clock.processor_seconds)
+        progress.embeddings_read += learner.embeddings_read - read
         progress.steps += clock.steps
         correct = [guess == example.label for guess, example in zip(predicted, seen, strict=True)]
         told.task_ends(number, sum(correct) / len(seen) if seen and learner.can_predict else None)
         if run.folder is not None and number + 1 < len(tasks) and run.options.processes.is_first:
             run.folder.save_checkpoint(learner, run.plan.method, progress)
+
+
+def _seconds(progress: Progress) -> Seconds:
+    """The time of all tasks; that of the processor only where it was measured from the first task on."""
+    is_whole = len(progress.processor_seconds) == len(progress.seconds)
+    processor = progress.processor_seconds if is_whole else []
+    return Seconds(
+        tasks=progress.seconds,
+        all=sum(spent for task in progress.seconds for spent in task.values()),
+        processor_tasks=processor,
+        processor_all=sum(spent for task in processor for spent in task.values()) if is_whole else None,
+        embeddings_read=progress.embeddings_read,
+    )
 
 
 def _capture(run: ResolvedRun, progress: Progress) -> Capture | None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from repcl.data import Batch, Example, Task
@@ -25,9 +25,11 @@ from repcl.methods.frozen.left_out import (
     nearest_others,
     row_keys,
     spread_sample,
+    times_of,
 )
 from repcl.methods.frozen.random_features import on_grid
 from repcl.methods.frozen.reader import FrozenReader, FrozenSettings
+from repcl.methods.frozen.shared_texts import LeftOutTexts, SharedLedger, SharedTexts
 from repcl.methods.frozen.sums import ClassSums
 from repcl.model import fingerprint
 from repcl.training import Stage
@@ -46,6 +48,21 @@ class KeepingSettings(FrozenSettings):
     )
 
 
+class SharingSettings(KeepingSettings):
+    """Settings of learners that may give a text several labels."""
+
+    multilabel: bool = Field(False, description="a text may have several labels; they are learned one by one")
+
+    @model_validator(mode="after")
+    def _keeps_what_it_needs(self) -> "SharingSettings":
+        if self.multilabel and not self.keep_embeddings:
+            raise ValueError(
+                "several labels a text (multilabel) need keep_embeddings = true, which is off where "
+                "memory_per_class and holdout_per_class are 0"
+            )
+        return self
+
+
 class FrozenMethod(FrozenReader):
     """A learner on a frozen encoder.
 
@@ -59,7 +76,8 @@ class FrozenMethod(FrozenReader):
     def build_parts(self) -> None:
         """The ledger, without any example yet."""
         super().build_parts()
-        self.ledger = Ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
+        ledger = SharedLedger if self.is_multilabel else Ledger
+        self.ledger = ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
         self._solution: tuple[Tensor, ...] | None = None
 
     # ---- what subclasses say --------------------------------------------------------------------
@@ -72,6 +90,11 @@ class FrozenMethod(FrozenReader):
     def keeps_rows(self) -> bool:
         """Whether the representation of every example is kept."""
         return isinstance(self.settings, KeepingSettings) and self.settings.keep_embeddings
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a text may have several labels."""
+        return isinstance(self.settings, SharingSettings) and self.settings.multilabel
 
     def features(self, rows: Tensor, number: int) -> Tensor:  # noqa: ARG002 (for several sums)
         """What the sum of that number adds up: whole numbers in float64, (examples, size)."""
@@ -205,13 +228,13 @@ class FrozenMethod(FrozenReader):
         keys = row_keys(kept.rows)
         asked = spread_sample(kept.labels, keys, most)
         few = spread_sample(kept.labels, keys, min(most, MOST_PAIRS // max(1, len(kept.rows))))
-        nearest, nearest_stranger = nearest_others(kept, few)
-        labels = kept.labels[asked].long()
+        nearest, nearest_stranger = nearest_others(kept, keys, few)
+        labels, times = kept.labels[asked].long(), times_of(keys, kept.labels, asked)
         return LeftOut(
             indices=asked,
             keys=keys[asked],
             labels=labels,
-            scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels)),
+            scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels, times)),
             near=torch.searchsorted(keys[asked], keys[few]),
             nearest=nearest,
             nearest_stranger=nearest_stranger,
@@ -226,16 +249,43 @@ class FrozenMethod(FrozenReader):
             [nearest_cosines(chunk, self.ledger.kept.rows) for chunk in torch.split(rows, CHUNK)]
         )
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """Scores of kept rows, each as if it had not been learned, (examples, seen classes)."""
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
+        """Scores of kept rows, each as if it had not been learned, (examples, seen classes).
+
+        Args:
+            rows: to be left out, one after another.
+            labels: the indices of their classes.
+            times: how many copies of each were learned as its class; they are left out together.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no closed form")
+
+    def left_out_texts(self, most: int = MOST_ASKED) -> LeftOutTexts:
+        """The same where a text may have several labels: it is left out with all of them."""
+        texts = SharedTexts.of(self.ledger.kept, len(self.classes))
+        asked = texts.spread(most)
+        few = texts.spread(min(most, MOST_PAIRS // max(1, len(texts.keys))))
+        nearest, nearest_stranger = texts.nearest_others(few)
+        has_label = texts.has_label[asked]
+        return LeftOutTexts(
+            keys=texts.keys[asked],
+            has_label=has_label,
+            scores=self._without_empty(self.left_out_text_scores(texts.rows[asked], has_label)),
+            stands_for=texts.stands_for(asked),
+            near=torch.searchsorted(asked, few),
+            nearest=nearest,
+            nearest_stranger=nearest_stranger,
+        )
+
+    def left_out_text_scores(self, rows: Tensor, has_label: Tensor) -> Tensor:
+        """Scores of texts with several labels, each as if it had not been learned, (texts, seen classes)."""
+        raise NotImplementedError(f"{type(self).__name__} gives each text one label")
 
     # ---- exact forgetting and union -------------------------------------------------------------
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Become what the learner would be, had it seen these classes only, and under these names."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        indices = [[place[name] for name in names] for names in groups.values()]
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        indices = [[index_of[name] for name in names] for names in groups.values()]
         self.ledger.regroup(indices, len(self.classes), self.features)
         self.classes, self._solution = list(groups), None
         self._solution = self._sound(self.solve)
@@ -265,7 +315,7 @@ class FrozenMethod(FrozenReader):
         indices = self.indices(examples)
         taken = torch.bincount(indices, minlength=len(self.classes))
         left = self.ledger.class_sizes(len(self.classes)) - taken
-        if bool((left < 0).any()):
+        if bool((left < 0).any()) and not self.is_multilabel:
             name = self.classes[int(left.argmin())]
             raise InvalidData(f"More examples of {name!r} are to be forgotten than were learned.")
         self.ledger.book_out(self.embed(examples), indices, self.features, are_known=are_known)
@@ -288,8 +338,14 @@ class FrozenMethod(FrozenReader):
             )
         known = set(self.classes)
         self.classes += [name for name in other.classes if name not in known]
-        place = {name: index for index, name in enumerate(self.classes)}
+        index_of = {name: index for index, name in enumerate(self.classes)}
         self.tasks_learned += other.tasks_learned
         self.ledger.grow_to(len(self.classes))
-        self.ledger.absorb(other.ledger, [place[name] for name in other.classes])
+        indices = [index_of[name] for name in other.classes]
+        if self.is_multilabel:  # both may know one text
+            theirs = other.ledger.kept
+            labels = torch.tensor(indices, dtype=torch.int64)[theirs.labels.long()]
+            self.ledger.book_in(theirs.rows, labels, self.features)
+        else:
+            self.ledger.absorb(other.ledger, indices)
         self._solution = self.solve()

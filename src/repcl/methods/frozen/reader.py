@@ -57,6 +57,11 @@ class FrozenReader(Method):
             self.encoder.read_with(readout)
         self.embedder = Embedder(self.encoder)
 
+    @property
+    def embeddings_read(self) -> int:
+        """How many embeddings came from the folder that runs share."""
+        return self.embedder.read_from_disk
+
     def embed(self, examples: Sequence[Example]) -> Tensor:
         """Representations on the grid, (examples, representation size); each text is encoded once."""
         return on_grid(self.embedder(examples))

@@ -26,6 +26,10 @@ class Vote(Instant):
                 "instant@vote fits the embeddings of all texts, found keep_embeddings = false: keep them, or "
                 "use instant, which needs sums only."
             )
+        if self.is_multilabel:
+            raise InvalidSetting(
+                "instant@vote gives each text one label, found multilabel = true: use instant."
+            )
         super().build_parts()
 
     def solve(self) -> tuple[Tensor, ...]:
