@@ -1,4 +1,4 @@
-"""A duet is made from what a learner on a frozen encoder keeps, and used only if held-out texts gain by it."""
+"""A duet is made from what a frozen learner keeps, and used only if held-out texts gain by it."""
 
 import warnings
 from collections.abc import Callable
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from repcl import ContinualClassifier
+from repcl.classifier import improvement
 from repcl.classifier.inputs import InvalidInput
 from repcl.data import Example
 from repcl.errors import InvalidSetting
@@ -21,6 +22,9 @@ FAST = {"trained": "fea", "initial_epochs": 1, "replay_epochs": 1, "batch_size":
 def taught(make: Make) -> ContinualClassifier:
     classifier = make("instant", holdout_per_class=5)
     return classifier.partial_fit(*toy("fruit", "vehicle", "weather", texts=10))
+
+
+REALLY = improvement._answers_before
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +95,29 @@ def test_too_few_kept_texts_are_refused_with_what_to_do(make: Make) -> None:
 def test_given_texts_that_were_never_learned_are_not_trained_on(taught: ContinualClassifier) -> None:
     improved(taught, *toy("fruit", "vehicle", "weather", texts=5, start=70))
     assert taught.last_update_.examples == 12
+
+
+def test_the_model_is_asked_as_if_it_had_not_learned_the_text(make: Make) -> None:
+    texts, labels = toy("fruit", "vehicle", texts=8)
+    options = {"holdout_per_class": 5, "settings": {"ridge": 1.0, "balanced": False}}
+    state = make("instant", **options).partial_fit([*texts, texts[3]], [*labels, labels[3]]).fitted_state()
+    held = [example for example in state.held_out if example.text in texts[:5]]
+    expected = []
+    for example in held:
+        rest = [at for at, text in enumerate(texts) if text != example.text]
+        without = make("instant", **options).fit([texts[at] for at in rest], [labels[at] for at in rest])
+        expected.append(without.predict([example.text])[0])
+    assert held
+    assert REALLY(state, state.method, held) == expected
+
+
+def test_a_text_that_was_learned_twice_is_held_out_twice(make: Make) -> None:
+    texts, labels = toy("fruit", "vehicle", texts=5)
+    weights = np.full(len(texts), 2)
+    classifier = make("instant", holdout_per_class=5).partial_fit(texts, labels, sample_weight=weights)
+    improved(classifier)
+    frozen = classifier.method_.frozen_parts["vote"]
+    assert sum(frozen.class_sizes().values()) == 2 * (10 - 2)
 
 
 def test_a_trained_model_is_refused(make: Make) -> None:

@@ -243,7 +243,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self
         found.state.record(found.update)
         self._state = found.state
-        return self.set_params(method=DUET, settings=dict(found.settings))
+        self.set_params(method=DUET, settings=dict(found.settings))
+        return self
 
     def forget_texts(self: Own, X: Any, y: Any = None) -> Own:
         """Take back texts that were learned or held out; a class that loses its last text is removed.

@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, cast
+
+import torch
+from torch import Tensor
 
 from repcl.classifier.guard import accuracy, compare, hold_out
 from repcl.classifier.inputs import InvalidInput
@@ -20,10 +23,11 @@ from repcl.classifier.store.records import Update, now
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting
 from repcl.methods import build_method
-from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
+from repcl.methods.base import BEFORE_THE_FIRST_TASK, seeded
 from repcl.methods.build import method_class
-from repcl.methods.duet import Duet
+from repcl.methods.duet import FROZEN, Duet
 from repcl.methods.frozen.instant import InstantSettings
+from repcl.methods.frozen.left_out import row_keys, times_of
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.frozen.reader import FrozenSettings
 from repcl.methods.settings import make_settings
@@ -37,7 +41,7 @@ WORTH_ASKING = 300
 """Texts learned from which on a user is told about it."""
 ASKED = 32
 PASSES = 40
-"""Forward passes that training takes for each text: five epochs, and about eight passes for a step of RepCL."""
+"""Forward passes that training takes for each text: five epochs, about eight for a step of RepCL."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ def check_improvable(state: ClassifierState) -> FrozenMethod:
     method = state.method
     if not isinstance(method, FrozenMethod):
         raise InvalidSetting(
-            f"Only a model of a learner on a frozen encoder can be improved, this one is trained ({state.name}): "
-            "teach a new model with method duet."
+            f"Only a model whose encoder is frozen can be improved, and {state.name!r} trains its own: teach "
+            "a new model with method duet."
         )
     if not method.keeps_rows:
         raise InvalidSetting(
@@ -150,7 +154,7 @@ def _divided(
         raise InvalidInput(
             f"Expected at least {FEWEST_TEXTS} texts of each of {len(classes)} classes to train on and a few "
             f"to compare by, found {len(train)} and {len(held)} that are kept word for word or were given: "
-            "give the texts that the model learned (`repcl improve MODEL --data FILE`, or improve(texts, labels))."
+            "give the texts that the model learned (`repcl improve MODEL --data FILE`, or improve(X, y))."
         )
     return train, held
 
@@ -159,19 +163,28 @@ def _answers_before(state: ClassifierState, method: FrozenMethod, held: Sequence
     """What the model answers to the held-out texts, each as if it had not been learned."""
     if not state.leaves_out:
         return state.answers(held)
-    labels = method.indices(held)
-    found = [at for at in method.ledger.find(method.embed(held), labels, tolerance=None) if at is not None]
-    scores = method.left_out_scores(method.ledger.kept.rows[found], labels)
+    found, labels = _places(method, held), method.indices(held)
+    scores = method.left_out_scores(method.ledger.kept.rows[found], labels, _copies(method, found))
     return [method.classes[best] for best in scores.argmax(dim=1).tolist()]
+
+
+def _places(method: FrozenMethod, learned: Sequence[Example]) -> Tensor:
+    """Where the embeddings of learned texts are kept."""
+    found = method.ledger.find(method.embed(learned), method.indices(learned), tolerance=None)
+    return torch.tensor([place for place in found if place is not None], dtype=torch.int64)
+
+
+def _copies(method: FrozenMethod, places: Tensor) -> Tensor:
+    """How many times each of these texts was learned."""
+    kept = method.ledger.kept
+    return times_of(row_keys(kept.rows), kept.labels, places)
 
 
 def _carried(method: FrozenMethod) -> dict[str, Any]:
     """What the frozen half takes over from the learner's settings."""
     known = InstantSettings if isinstance(method.settings, InstantSettings) else FrozenSettings
-    values = method.settings.model_dump(mode="json")
-    return {
-        key: values[key] for key in known.model_fields if key not in ("vote", "keep_embeddings", "multilabel")
-    }
+    values, (_, fixed) = method.settings.model_dump(mode="json"), FROZEN["vote"]
+    return {key: values[key] for key in known.model_fields if key not in fixed}
 
 
 def _trained_duet(
@@ -189,10 +202,10 @@ def _trained_duet(
             name=old.name,
             processes=old.processes,
         ).to(old.device)
-    duet: Method = build_method(
-        "duet", kind, encoder=encoder, settings=settings, seed=method.seed, device=old.device
+    duet = cast(
+        Duet,
+        build_method("duet", kind, encoder=encoder, settings=settings, seed=method.seed, device=old.device),
     )
-    assert isinstance(duet, Duet)
     duet.trained.observer = observer
     duet.trained.learn(Task(tuple(method.classes), list(train), []))
     duet.trained.observer = Observer()
@@ -202,13 +215,13 @@ def _trained_duet(
 def _take_over(duet: Duet, method: FrozenMethod, held: Sequence[Example]) -> None:
     """Give the frozen half all that the learner knows, but for the texts that are held out."""
     duet.resume(method.classes, 1)
-    (frozen,) = duet.frozen_parts.values()
-    assert isinstance(frozen, FrozenMethod)
+    frozen = cast(FrozenMethod, duet.frozen["vote"])
     kept = method.ledger.kept
     frozen.ledger.grow_to(len(method.classes))
     frozen.ledger.book_in(kept.rows.clone(), kept.labels.long(), frozen.features)
     if held:
-        frozen.take_back(held)
+        copies = _copies(method, _places(method, held)).int().tolist()
+        frozen.take_back([one for one, times in zip(held, copies, strict=True) for _ in range(times)])
     frozen.regroup_classes({name: [name] for name in method.classes})
 
 
@@ -248,6 +261,6 @@ def offer(state: ClassifierState, command: str, accuracy: float | None) -> str |
         return None
     left, wait = 100 * (1 - accuracy), minutes(expected_seconds(state, texts))
     return (
-        f"`{command}` trains a duet, {wait}: of checked texts {100 * accuracy:.1f} % are right now, so it can "
-        f"gain {left:.1f} points at most; it is used only if held-out texts gain."
+        f"`{command}` trains a duet, {wait}: {100 * accuracy:.1f} % of checked texts are right now, so it "
+        f"can gain {left:.1f} points at most; it is used only if held-out texts gain."
     )

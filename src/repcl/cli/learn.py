@@ -100,7 +100,7 @@ def learn(
     examples = read_examples(data, text_column=text_column, label_column=label_column, note=print_note)
     examples = _single_texts(examples, drop=drop_duplicates)
     wishes: dict[str, Any] = {
-        "method": method,
+        "method": None if method == "auto" else method,  # a known model has the one it was made with
         "encoder": encoder,
         "preset": preset,
         "memory_per_class": memory_per_class,
@@ -113,15 +113,12 @@ def learn(
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
         wishes["settings"] = _settings(folder, method, set_)
-    if folder.exists and method == "auto":
-        del wishes["method"]  # it has the one it was made with
     given = {key: value for key, value in wishes.items() if value is not None}
     has_several = multilabel or takes_several(folder)
     if has_several:
         examples = one_label_each(examples)
     examples = one_label_where_case_differs(examples, folder.in_use().contents.names if folder.exists else ())
     from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
-    from repcl.classifier.improvement import offer
 
     with folder.lock(f"learning {data.name}", wait=wait, tell=errors.print):
         labels: list[Any] = [example.label for example in examples]
@@ -144,13 +141,24 @@ def learn(
         is_used = folder.current() == revision.number
         if keep_last is not None:
             folder.keep_last(keep_last or None)
-    report = _report_json if as_json else _report
-    report(model, revision, update, is_used)
-    hint = offer(classifier.fitted_state(), _command("improve", model), update.accuracy) if is_used else None
-    if hint and not as_json:
-        sentence_console().print(hint)
+    _tell(model, classifier, revision, is_used=is_used, as_json=as_json)
     if not is_used:
         raise typer.Exit(REFUSED)
+
+
+def _tell(
+    model: Path, classifier: "ContinualClassifier", revision: "Revision", *, is_used: bool, as_json: bool
+) -> None:
+    """Report the update, and what training would take where there is enough to train on."""
+    from repcl.classifier.improvement import offer
+
+    update = classifier.last_update_
+    report = _report_json if as_json else _report
+    report(model, revision, update, is_used)
+    command = _command("improve", model)
+    hint = offer(classifier.fitted_state(), command, update.accuracy) if is_used and not as_json else None
+    if hint:
+        sentence_console().print(hint)
 
 
 def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Method(RowOwner, ABC):
 
     @classmethod
     def settings_class(cls, values: Mapping[str, Any]) -> type[MethodSettings]:  # noqa: ARG003
-        """The class of the settings that these values belong to: this one, unless a method is made of others."""
+        """The class of the settings that these values are of; a method that is made of others has several."""
         return cls.Settings
 
     @classmethod
@@ -78,7 +78,7 @@ class Method(RowOwner, ABC):
 
     @classmethod
     def parts_of(cls, values: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 (for subclasses)
-        """Names of the methods that this one is made of with these settings; what presets say of them counts."""
+        """Names of the methods that this one is made of, with these settings; presets of theirs count."""
         return ()
 
     @classmethod

@@ -33,8 +33,8 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     )
     contrast_reads: Literal["representation", "hidden"] = Field(
         "representation",
-        description="what the contrastive loss compares: representations, or the hidden layer's output of the "
-        "classifier, as in the authors' code",
+        description="what the contrastive loss compares: representations, or the output of the classifier's "
+        "hidden layer, as in the authors' code",
     )
     contrast_weight: float = Field(0.05, ge=0, description="λ1")
     temperature: float = Field(0.05, gt=0, description="τ")
@@ -174,7 +174,7 @@ class RepCL(Method):
         return loss
 
     def _key_head(self) -> nn.Module:
-        """From representations to keys: the projection, behind the classifier's hidden layer if that is read."""
+        """From representations to keys: the projection, behind the hidden layer if that is read."""
         if self.settings.contrast_reads == "hidden":
             return nn.Sequential(self.head.hidden, self.contrast.projection)
         return self.contrast.projection

@@ -1,7 +1,7 @@
 """Rows that come out of the training of a duet: its trained method alone, and the duet of the other track.
 
-A trained method learns in a duet exactly as it would alone, so one training is enough for all of them. Each row
-gets the plan, the fingerprint and the predictions of a run of its own.
+A trained method learns in a duet exactly as it would alone, so one training is enough for all of them. Each
+row gets the plan, the fingerprint and the predictions of a run of its own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,13 +101,13 @@ def kept_bytes(run: ResolvedRun, learner: Method) -> int:
 
 
 def lasting(others: Iterable[Companion], progress: Progress) -> list[Companion]:
-    """Those that have been measured after every task so far; a run that began without them cannot add them."""
+    """Those that were measured after every task so far; a run that began without them cannot add them."""
     done = len(progress.predictions)
     return [other for other in others if len(progress.others.get(other.row, ())) == done]
 
 
 def _kept(given: Mapping[str, Any], name: str, meant: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a run's changed settings that another row has as well; which parts it has is its own affair."""
+    """Those of a run's changed settings that another row has as well; its parts are its own affair."""
     fields = method_class(name).settings_class(meant).model_fields
     return {key: value for key, value in given.items() if key in fields and key != "frozen"}
 
