@@ -68,7 +68,7 @@ class Method(RowOwner, ABC):
 
     @classmethod
     def settings_class(cls, values: Mapping[str, Any]) -> type[MethodSettings]:  # noqa: ARG003
-        """The class of the settings that these values belong to: this one, unless a method is made of others."""
+        """The class of the settings that these values are of; a method that is made of others has several."""
         return cls.Settings
 
     @classmethod
@@ -78,7 +78,7 @@ class Method(RowOwner, ABC):
 
     @classmethod
     def parts_of(cls, values: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 (for subclasses)
-        """Names of the methods that this one is made of with these settings; what presets say of them counts."""
+        """Names of the methods that this one is made of, with these settings; presets of theirs count."""
         return ()
 
     @classmethod
@@ -142,7 +142,9 @@ class Method(RowOwner, ABC):
         if not task.train:
             raise InvalidData("A task needs at least one training example, found none.")
         self.more_follow = more_follow
-        with seeded(self.seed, self.tasks_learned, self.encoder.device) as self.generator:
+        with seeded(
+            self.seed, self.tasks_learned, self.encoder.device, draw=self.settings.other_draw
+        ) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
             self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
@@ -311,13 +313,14 @@ def is_of_encoder(name: str) -> bool:
 
 
 @contextmanager
-def seeded(seed: int, step: int, device: torch.device) -> Iterator[torch.Generator]:
-    """Random draws that depend on (seed, step) only and leave the global generators untouched.
+def seeded(seed: int, step: int, device: torch.device, *, draw: int = 0) -> Iterator[torch.Generator]:
+    """Random draws that depend on (seed, step, draw) only and leave the global generators untouched.
 
     Dropout and new weights draw from torch's own generator, which is forked and seeded here; the order of
     examples draws from the generator that is handed out.
     """
-    for_torch, for_data = np.random.SeedSequence([abs(seed), int(seed < 0), step]).generate_state(2)
+    numbers = [abs(seed), int(seed < 0), step, *([draw] if draw else [])]
+    for_torch, for_data = np.random.SeedSequence(numbers).generate_state(2)
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):
         torch.manual_seed(int(for_torch))

@@ -27,6 +27,11 @@ class MethodSettings(BaseModel):
             raise PydanticCustomError("number", f"input should be at most {LARGEST_NUMBER:,}")
         return value
 
+    @property
+    def other_draw(self) -> int:
+        """Which of several runs on the same data this is; they differ in all random draws."""
+        return 0
+
     search: ClassVar[Mapping[str, Dimension]] = {}
     """What `repcl tune` searches, and between which values.
 
