@@ -11,6 +11,7 @@ import repcl
 PACKAGE = Path(repcl.__file__).parent
 LAYERS = [
     {"cli"},
+    {"serving"},
     {"classifier", "experiments"},
     {"presets"},
     {"analysis"},

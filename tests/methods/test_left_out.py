@@ -116,12 +116,12 @@ def test_a_text_that_decides_a_quarter_of_its_fit_loses_that_quarter() -> None:
     assert found.tolist() == [[pytest.approx(0.6), pytest.approx(0.1 / 0.75)]]
 
 
-def test_nearest_others_leave_the_text_itself_out() -> None:
+def test_nearest_others_leave_the_text_and_its_copies_out() -> None:
     kept = KeptRows(2)
-    kept.add(torch.tensor([[100, 0], [100, 0], [0, 100]]).short(), torch.tensor([0, 0, 1]))
-    nearest, stranger = nearest_others(kept, torch.tensor([0, 2]))
-    assert nearest.tolist() == [pytest.approx(1.0), pytest.approx(0.0)]
-    assert stranger.tolist() == [pytest.approx(0.0), pytest.approx(0.0)]
+    kept.add(torch.tensor([[100, 0], [100, 0], [0, 100], [200, 1]]).short(), torch.tensor([0, 0, 1, 0]))
+    nearest, stranger = nearest_others(kept, row_keys(kept.rows), torch.tensor([0, 2]))
+    assert nearest.tolist() == [pytest.approx(200 / 40001**0.5), pytest.approx(1 / 40001**0.5)]
+    assert stranger.tolist() == [pytest.approx(0.0), pytest.approx(1 / 40001**0.5)]
 
 
 def test_classes_are_balanced_where_left_out_texts_gain_recall(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,12 +146,12 @@ def test_recall_is_asked_where_a_class_is_three_times_as_large_as_another(
 
 def test_recall_is_averaged_over_classes() -> None:
     method = learned(Instant, TASK.train, features=40, ridge=0.5)
-    found = method.left_out()
+    found, once = method.left_out(), torch.ones(len(TASK.train), dtype=torch.float64)
     (scores,) = [method._left_out_by(0, method._factors[0], method._solution[0], method.ledger.kept.rows,
-                                     found.labels, balanced=False)]  # fmt: skip
+                                     found.labels, once, balanced=False)]  # fmt: skip
     is_right = scores.argmax(dim=1) == found.labels
     by_class = [is_right[found.labels == label].double().mean() for label in range(3)]
-    recall = method._left_out_recall(method.ledger.kept.rows, found.labels, balanced=False)
+    recall = method._left_out_recall(method.ledger.kept.rows, found.labels, once, balanced=False)
     assert recall == pytest.approx(float(sum(by_class) / 3))
 
 
