@@ -18,6 +18,7 @@ from repcl.cli.examples import end_with_examples
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
 from repcl.cli.history import accept, discard, history, rollback
+from repcl.cli.improve import improve_command
 from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
 from repcl.cli.lists import list_things
@@ -46,6 +47,7 @@ app.command(rich_help_panel=MODEL)(learn)
 app.command(rich_help_panel=MODEL)(predict)
 app.command(rich_help_panel=MODEL)(evaluate)
 app.add_typer(classes_app, name="classes", rich_help_panel=MODEL)
+app.command("improve", rich_help_panel=MODEL)(improve_command)
 app.command("forget", rich_help_panel=MODEL)(forget_command)
 app.command(rich_help_panel=MODEL)(history)
 app.command(rich_help_panel=MODEL)(rollback)

@@ -60,7 +60,7 @@ def build_method(
         where = encoder.device  # to see what a method would take
     else:
         where = chosen_device(device if device is not None else together.device)
-    with seeded(seed, BEFORE_THE_FIRST_TASK, where):
+    with seeded(seed, BEFORE_THE_FIRST_TASK, where, draw=checked.other_draw):
         if isinstance(encoder, str):
             readout = chosen.readout(checked, kind)
             encoder = load_encoder(encoder, readout, device=where, processes=together)

@@ -31,6 +31,11 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     contrast: Literal["supinfonce", "supcon", "infonce", "none"] = Field(
         "supinfonce", description="the contrastive loss of initial learning"
     )
+    contrast_reads: Literal["representation", "hidden"] = Field(
+        "representation",
+        description="what the contrastive loss compares: representations, or the output of the classifier's "
+        "hidden layer, as in the authors' code",
+    )
     contrast_weight: float = Field(0.05, ge=0, description="λ1")
     temperature: float = Field(0.05, gt=0, description="τ")
     queue_size: int = Field(512, ge=1, description="Q, at most the size of the task")
@@ -48,6 +53,14 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     adversarial_step_size: float = Field(0.1, ge=0, description="α")
     adversarial_radius: float = Field(0.2, ge=0, description="ε; 0 for no limit")
     clean_weight: float = Field(1.0, ge=0, description="weight of the clean loss beside the adversarial one")
+    draw: int = Field(
+        0, ge=0, description="another number gives other first weights, orders and dropout on the same data"
+    )
+
+    @property
+    def other_draw(self) -> int:
+        """Which of several runs on the same data this is."""
+        return self.draw
 
     search: ClassVar[Mapping[str, Dimension]] = {
         **ClassifierSettings.search,
@@ -73,6 +86,17 @@ class RepCL(Method):
         "supcon": {"contrast": "supcon"},
         "infonce": {"contrast": "infonce"},
         "retain": {"retain": 0.1},
+        # of the study of what RepCL gains by (docs/beyond.md)
+        "hidden-contrast": {"contrast_reads": "hidden"},
+        "all-texts-xmlm": {"generation_share": 1.0},
+        "weak-xmlm": {"generation_weight": 0.02},
+        "no-clean": {"clean_weight": 0.0},
+        "three-steps": {"adversarial_steps": 3},
+        "long": {"initial_epochs": 10, "replay_epochs": 10, "momentum": 0.99},
+        "fast-momentum": {"momentum": 0.98},
+        "slow": {"learning_rate": 2e-5},
+        "draw-1": {"draw": 1},
+        "draw-2": {"draw": 2},
     }
 
     def build_parts(self) -> None:
@@ -84,7 +108,9 @@ class RepCL(Method):
                 f"Expected an encoder whose word embeddings are as wide as its states, found {width} and "
                 f"{encoder.hidden_size}: choose another encoder, or another method than 'repcl'."
             )
-        self.contrast = ContrastHead(encoder.representation_size, encoder.hidden_size).to(encoder.device)
+        reads_hidden = self.settings.contrast_reads == "hidden"
+        size = self.head.output.weight.shape[1] if reads_hidden else encoder.representation_size
+        self.contrast = ContrastHead(size, encoder.hidden_size).to(encoder.device)
 
     def learn_task(self, task: Task) -> None:
         """Initial learning, memory update, and from the second task on adversarial replay."""
@@ -123,19 +149,20 @@ class RepCL(Method):
     def _contrast_loss(self, batches: Batches) -> Callable[[Batch, Tensor], Tensor]:
         """The loss of anchors against momentum keys of the batch and of the queue."""
         settings = self.settings
-        encoder, projection = momentum_copy(self.encoder), momentum_copy(self.contrast.projection)
+        reads_hidden, source = settings.contrast_reads == "hidden", self._key_head()
+        encoder, key_head = momentum_copy(self.encoder), momentum_copy(source)
         drop_other_rows(encoder.word_embeddings)
         queue = self._first_queue(batches)
 
         def loss(batch: Batch, representation: Tensor) -> Tensor:
             follow(encoder, self.encoder, decay=settings.momentum)
-            follow(projection, self.contrast.projection, decay=settings.momentum)
+            follow(key_head, source, decay=settings.momentum)
             with torch.no_grad():
-                keys = projection(encoder.represent(batch))
+                keys = key_head(encoder.represent(batch))
             candidates = torch.cat([keys, queue.keys])
             labels = torch.cat([batch.labels, queue.labels])
             own = torch.arange(len(batch), device=keys.device)
-            anchors = self.contrast(representation)
+            anchors = self.contrast(self.head.features(representation) if reads_hidden else representation)
             queue.push(keys, batch.labels)
             if settings.contrast == "infonce":
                 return info_nce(anchors, candidates, temperature=settings.temperature, own_key=own)
@@ -146,6 +173,12 @@ class RepCL(Method):
 
         return loss
 
+    def _key_head(self) -> nn.Module:
+        """From representations to keys: the projection, behind the hidden layer if that is read."""
+        if self.settings.contrast_reads == "hidden":
+            return nn.Sequential(self.head.hidden, self.contrast.projection)
+        return self.contrast.projection
+
     @torch.no_grad()
     def _first_queue(self, batches: Batches) -> "KeyQueue":
         """Projections of the first Q training texts in shuffled order, in evaluation mode."""
@@ -154,7 +187,7 @@ class RepCL(Method):
         labels: list[Tensor] = []
         self.eval()
         for batch in batches:
-            keys.append(self.contrast.projection(self.encoder.represent(batch)))
+            keys.append(self._key_head()(self.encoder.represent(batch)))
             labels.append(batch.labels)
             if sum(map(len, keys)) >= size:
                 break
@@ -193,7 +226,7 @@ class RepCL(Method):
     def _replay(self) -> None:
         """L_replay = L_ce + L_adv on the balanced memory."""
         settings = self.settings
-        batches = self.batches(list(self.memory), settings.batch_size)
+        batches = self.memory_batches(settings.batch_size)
         losses = self._attacked if settings.adversarial else self.classify
         run_stage(self, Stage.REPLAY, batches, losses, settings.stage(settings.replay_epochs))
 

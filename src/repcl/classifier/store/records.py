@@ -166,7 +166,7 @@ class Update(Comparison):
             that was not asked.
     """
 
-    action: Literal["learn", "rename", "merge", "remove", "absorb", "forget"]
+    action: Literal["learn", "rename", "merge", "remove", "absorb", "forget", "improve"]
     when: Short
     new_classes: tuple[str, ...] = ()
     more_of: tuple[str, ...] = ()

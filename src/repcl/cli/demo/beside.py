@@ -1,12 +1,13 @@
 """Other ways to learn the two weeks of the demo, from stored runs: they take minutes."""
 
+import sys
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
+else:
     import tomli as tomllib
 
 
