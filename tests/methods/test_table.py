@@ -7,6 +7,7 @@ import pytest
 
 from repcl.errors import UnknownName
 from repcl.methods import METHODS, TABLE, build_method, method_class, method_entry, relative_cost
+from repcl.methods.base import is_of_encoder
 from repcl.methods.search_ranges import Range
 from tests.conftest import readout_of, tiny_encoder
 
