@@ -6,7 +6,7 @@
 Every peer is a file, `peer_NAME.py` (contract.py says what it holds). One with requirements of its own gets
 an environment, made the first time with `venv` and pip; PIP_ARGS holds further arguments for pip. Results
 that are there already are not measured again. At the end a table is printed: mean and standard error over
-rounds, and whether the best of ours is at least as good as the best peer, within one standard error.
+rounds, and whether ours is at least as good as the best peer, within one standard error.
 
 REPCL_EMBEDDINGS names a folder for embeddings of peers that run in this environment.
 """

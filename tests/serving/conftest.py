@@ -23,6 +23,8 @@ from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
 TOKEN = "a token of the tests".replace(" ", "-")
 WITH_TOKEN = {"Authorization": f"Bearer {TOKEN}"}
 PATIENCE = 120.0
+ROUNDING = 1e-4
+"""Texts that are answered together are padded, which changes the last bits."""
 
 
 class Shared(LearningProcess):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from repcl.classifier import ContinualClassifier, ModelFolder
-from tests.serving.conftest import examples
+from tests.serving.conftest import ROUNDING, examples
 from tests.serving.running import Running
 
 TEXTS = [one["text"] for one in examples("fruit", "weather", texts=3, start=80)]
@@ -39,7 +39,8 @@ def check(service: Running, model) -> int:
     number = ModelFolder(model).current()
     assert found["revision"] == number
     expected = ContinualClassifier.load(model, device="cpu").predict_proba(TEXTS).max(axis=1)
-    np.testing.assert_array_equal([one["confidence"] for one in found["predictions"]], expected)
+    confidence = [one["confidence"] for one in found["predictions"]]
+    np.testing.assert_allclose(confidence, expected, atol=ROUNDING)
     for one in ModelFolder(model).numbers():
         ModelFolder(model).check(one)
     return number

@@ -260,6 +260,13 @@ def test_no_text_of_a_user_is_in_the_journal(refused, model):
     assert job["id"] in written
 
 
+def test_a_class_that_was_deleted_for_good_is_named_nowhere(client, model):
+    learn(client, "place")
+    assert "place" in (model / "service" / "jobs.json").read_text()
+    client.change("classes/remove", {"label": "place", "purge": True})
+    assert client.wait_for(lambda: "place" not in (model / "service" / "jobs.json").read_text())
+
+
 def test_two_services_do_not_write_to_one_folder(serve, model):
     serve()
     with pytest.raises(RepclError, match="--read-only"):

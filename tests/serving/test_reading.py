@@ -8,7 +8,7 @@ import pytest
 from repcl.classifier import ContinualClassifier
 from repcl.serving import batching
 from tests.classifier.conftest import toy
-from tests.serving.conftest import examples
+from tests.serving.conftest import ROUNDING, examples
 
 TEXTS = toy("fruit", "vehicle", "weather", texts=4, start=70)[0]
 
@@ -33,7 +33,8 @@ def test_labels_and_confidence_are_those_of_the_classifier(client, direct):
     found = predicted(client, TEXTS)
     probabilities = direct.predict_proba(TEXTS)
     assert [one["top"][0]["label"] for one in found] == direct.predict(TEXTS).tolist()
-    np.testing.assert_array_equal([one["confidence"] for one in found], probabilities.max(axis=1))
+    confidence = [one["confidence"] for one in found]
+    np.testing.assert_allclose(confidence, probabilities.max(axis=1), atol=ROUNDING)
 
 
 def test_texts_are_unknown_where_the_classifier_says_so(client, direct):
@@ -52,6 +53,7 @@ def test_an_unknown_text_has_no_label_but_its_best_classes(client):
 def test_an_empty_text_is_unknown_and_has_no_class(client):
     assert predicted(client, ["  ", TEXTS[0]])[0] == {
         "label": None,
+        "labels": [],
         "unknown": True,
         "confidence": 0.0,
         "top": [],

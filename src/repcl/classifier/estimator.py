@@ -170,8 +170,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         state = self.fitted_state() if self._state is not None else None
-        several = state.is_multilabel if state else self.multilabel
-        examples, given = self._read(X, y, sample_weight, several=several)
+        examples, given = self._read(X, y, sample_weight, several=self._takes_several)
         kind = common_kind(examples, state.kind if state else None)
         announced = as_labels(classes, len(classes)) if classes is not None else []
         every = _settled([*given, *announced], state.names if state else ())
@@ -397,7 +396,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"A {self.fitted_state().kind} cannot be described by a sentence: learn examples instead."
             )
         text = spoken(label) if description is None else description
-        return self.partial_fit([text], [[label] if self.multilabel else label])
+        return self.partial_fit([text], [[label] if self._takes_several else label])
 
     def rename_class(self: Own, old: Label, new: Label) -> Own:
         """Give a class another label."""
@@ -628,6 +627,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for index in np.flatnonzero(~has_label.any(axis=1)):
                 answers[index] = (unknown,)
         return answers
+
+    @property
+    def _takes_several(self) -> bool:
+        """Whether a text may have several labels: as decided when the first was learned."""
+        return bool(self.multilabel) if self._state is None else self._state.is_multilabel
 
     @property
     def _keeps_hashes(self) -> bool:

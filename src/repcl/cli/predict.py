@@ -109,6 +109,8 @@ def _answered(
         answered = answers(classifier.classes_, probabilities, top, is_unknown)
         if classifier.fitted_state().is_multilabel:
             answered = _with_labels(classifier, answered, probabilities, threshold)
+            if rule is not None:
+                answered = [_unknown_without_labels(answer) for answer in answered]
         found = iter(answered)
         yield rows, [next(found) if row.example.text.strip() else nothing for row in rows]
 
@@ -128,6 +130,11 @@ def _with_labels(
         cell = cell_of_labels(one["label"] for one in labels)
         answered.append(answer | {"label": UNKNOWN if answer["is_unknown"] else cell, "labels": labels})
     return answered
+
+
+def _unknown_without_labels(answer: Answer) -> Answer:
+    """Where unknown texts are asked for, a text without labels is one."""
+    return answer if answer["labels"] else answer | {"label": UNKNOWN, "is_unknown": True}
 
 
 # ---- on the terminal or down a pipe -------------------------------------------------------------

@@ -11,10 +11,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Example, InputKind, Task
+from repcl.data.batches import balanced_draw
 from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
-from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
+from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings, ReplaySettings
 from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
@@ -238,6 +239,23 @@ class Method(RowOwner, ABC):
         """Shuffled training batches of examples; each iteration is one epoch."""
         return self._batches(examples, batch_size, self.generator)
 
+    def memory_batches(self, batch_size: int) -> Batches:
+        """Shuffled training batches of exemplars, in each epoch at most as many as `replay_budget` says."""
+        return self._batches(list(self.memory), batch_size, self.generator, most=self.replay_budget)
+
+    def drawn_memory(self) -> list[Example]:
+        """The exemplars of one epoch: all, or as many of every class as `replay_budget` leaves room for."""
+        exemplars = list(self.memory)
+        if self.replay_budget is None or self.replay_budget >= len(exemplars):
+            return exemplars
+        labels = [example.label for example in exemplars]
+        return [exemplars[at] for at in balanced_draw(labels, self.replay_budget, self.generator)]
+
+    @property
+    def replay_budget(self) -> int | None:
+        """How many exemplars an epoch of replay shows; None for all."""
+        return self.settings.replay_budget if isinstance(self.settings, ReplaySettings) else None
+
     @torch.no_grad()
     def for_all(self, examples: Sequence[Example], function: Callable[[Batch], Tensor]) -> Tensor:
         """A function's values for every example in the given order, in evaluation mode, on the CPU."""
@@ -283,7 +301,12 @@ class Method(RowOwner, ABC):
         return {"ce": cross_entropy(self.head(self.encoder.represent(batch)), batch.labels)}
 
     def _batches(
-        self, examples: Sequence[Example], batch_size: int, generator: torch.Generator | None
+        self,
+        examples: Sequence[Example],
+        batch_size: int,
+        generator: torch.Generator | None,
+        *,
+        most: int | None = None,
     ) -> Batches:
         index = {name: at for at, name in enumerate(self.classes)}
         return Batches(
@@ -293,6 +316,7 @@ class Method(RowOwner, ABC):
             pad_id=int(self.encoder.tokenizer.pad_token_id),
             device=self.encoder.device,
             generator=generator,
+            most=most,
         )
 
     def _check_rows_of_classes(self) -> None:

@@ -226,7 +226,7 @@ class RepCL(Method):
     def _replay(self) -> None:
         """L_replay = L_ce + L_adv on the balanced memory."""
         settings = self.settings
-        batches = self.batches(list(self.memory), settings.batch_size)
+        batches = self.memory_batches(settings.batch_size)
         losses = self._attacked if settings.adversarial else self.classify
         run_stage(self, Stage.REPLAY, batches, losses, settings.stage(settings.replay_epochs))
 

@@ -85,6 +85,12 @@ class ReplaySettings(MemorySettings):
     """Settings of methods that replay their memory in a stage of its own."""
 
     replay_epochs: int = Field(10, ge=1, description="epochs on the memory after each task")
+    replay_budget: int | None = Field(
+        None,
+        ge=1,
+        description="exemplars of an epoch, drawn anew for each with equally many of every class, so that "
+        "the cost of replay stops growing; left open, all",
+    )
 
 
 Settings = TypeVar("Settings", bound=MethodSettings)

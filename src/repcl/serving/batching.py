@@ -126,10 +126,12 @@ class Answerer:
             return turn
 
     def _answer(self, turn: Sequence[_Waiting]) -> None:
-        current, by_model = self.current.served, {}
+        current = self.current.served
+        by_model: dict[int, tuple[ServedModel, list[_Waiting]]] = {}
         for one in turn:
             if not one.future.cancelled():
-                by_model.setdefault(id(one.model or current), (one.model or current, []))[1].append(one)
+                model = one.model or current
+                by_model.setdefault(id(model), (model, []))[1].append(one)
         for model, group in by_model.values():
             self.metrics.count_turn(sum(len(one.question.examples) for one in group))
             _give(_answered(model, group))

@@ -75,6 +75,9 @@ class PredictRequest(Asked):
     ]
     top: Annotated[int, Field(ge=1, le=MOST_TOP, description="How many classes to name.")] = 3
     nearest: Annotated[int, Field(ge=0, le=MOST_NEAREST, description="How many kept texts to show.")] = 0
+    collect: Annotated[
+        bool, Field(description="Whether a service that keeps unsure texts may keep these.")
+    ] = True
 
     def examples(self) -> list[Example]:
         """The texts as the classifier takes them."""
@@ -195,6 +198,7 @@ class ModelBody(BaseModel):
     name: str
     method: str
     kind: InputKind
+    multilabel: bool
     revision: int
     classes: int
     texts: int | None
@@ -222,9 +226,10 @@ class Near(BaseModel):
 
 
 class Prediction(BaseModel):
-    """The answer to one text; its label is null where it is unknown."""
+    """The answer to one text: no label where it is unknown, several where the model allows that."""
 
     label: str | None
+    labels: list[Ranked]
     unknown: bool
     confidence: float
     top: list[Ranked]
@@ -363,6 +368,9 @@ class CollectedBody(BaseModel):
 
     id: str
     text: str
+    head: Pair | None = None
+    tail: Pair | None = None
+    trigger: Pair | None = None
     label: str | None
     confidence: float
     when: str

@@ -38,7 +38,7 @@ class Collector:
         self._texts = {one.id: one for one in read_collection(folder.path).texts}
         self._lock = threading.Lock()
         self._is_written = True
-        self._is_counted = False
+        self._is_counted = not self._texts
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="collector", daemon=True)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from repcl.data import Example
-from repcl.errors import InvalidData, listed
+from repcl.errors import InvalidData, InvalidSetting, listed
 from repcl.serving.batching import Answerer
 from repcl.serving.bodies import ClassScore, Confusion, EvaluateBody
 from repcl.serving.model import Question
@@ -15,6 +15,8 @@ TEXTS_SHOWN = 5
 
 async def evaluated(examples: Sequence[Example], answerer: Answerer) -> EvaluateBody:
     """Compare answers with labels; texts of classes that the model does not know are left out."""
+    if answerer.current.served.state.is_multilabel:
+        raise InvalidSetting("Texts of this model may have several labels: use `repcl evaluate`.")
     model, answers = await answerer.ask(Question(examples, top=1))
     known = set(model.state.names)
     rows = [

@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -220,6 +220,8 @@ class Jobs:
         outcome: Finished | Failed | None = None
         assignment = Assignment(self.current.folder.path, job.order, self.current.device)
         for message in self.process.messages(assignment):
+            if job.is_unwanted and not isinstance(message, AsksToWrite):
+                self.process.kill()  # it was canceled before its process was there to be killed
             match message:
                 case Advance():
                     with self._changed(is_worth_writing=False):
@@ -258,6 +260,8 @@ class Jobs:
             job.change(**values)
         if values["state"] == "done":
             self._let_go(job)
+            if isinstance(job.order, Remove) and job.order.purge:
+                self._forget_summaries()
         if values["state"] != "refused":
             job.order = None  # its texts are needed no longer
 
@@ -266,15 +270,26 @@ class Jobs:
         if self.collector is not None and isinstance(job.order, Learn) and job.order.collected:
             self.collector.erase(job.order.collected)
 
+    def _forget_summaries(self) -> None:
+        """Nothing may name a class any longer that was deleted for good."""
+        with self._changed():
+            for job in self._jobs.values():
+                if job.body.state in FINAL:
+                    summary = job.body.summary and job.body.summary.model_copy(update={"classes": []})
+                    is_purge = isinstance(job.order, Remove)
+                    job.change(summary=summary if is_purge else None)
+
     def _settle_refused(self) -> None:
         """Notice decisions about refused updates that were made elsewhere."""
-        refused = [job for job in self._jobs.values() if job.body.state == "refused"]
+        with self._changing:
+            refused = [job for job in self._jobs.values() if job.body.state == "refused"]
         if not refused:
             return
         folder = self.current.folder
         in_use, numbers = folder.current(), folder.numbers()
         for job in refused:
-            number, values = job.body.revision, {}
+            number = job.body.revision
+            values: dict[str, Any] = {}
             if number == in_use:
                 values = {"state": "done"}
             elif number is None or number not in numbers:
@@ -284,6 +299,8 @@ class Jobs:
             if values:
                 with self._changed():
                     job.change(finished=now(), **values)
+            if values.get("state") == "done":
+                self._let_go(job)
 
     # ---- inside ---------------------------------------------------------------------------------
 
@@ -294,7 +311,7 @@ class Jobs:
             return self._jobs[number]
 
     @contextmanager
-    def _changed(self, *, is_worth_writing: bool = True) -> Any:
+    def _changed(self, *, is_worth_writing: bool = True) -> Iterator[None]:
         """Change jobs; then they are written down, and whoever listens hears of it."""
         with self._changing:
             yield

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from repcl.classifier import ContinualClassifier, ModelFolder
-from repcl.classifier.calibration import UnknownRule
+from repcl.classifier.calibration import Scores, UnknownRule
 from repcl.classifier.inputs import are_empty
+from repcl.classifier.label_rules import Mask
 from repcl.classifier.neighbors import nearest_of
 from repcl.classifier.overview import ClassOverview, overview
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import Vectors, embed
-from repcl.data import Example
+from repcl.data import Example, Span
 from repcl.errors import InvalidSetting, RepclError
-from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.frozen.reader import FrozenReader
 from repcl.model import Encoder
 
 POLL_SECONDS = 0.5
@@ -96,20 +97,14 @@ class ServedModel:
             return []
         evidence = self.state.evidence(examples)
         is_unknown = self.rule.applies(evidence) if self.rule else np.zeros(len(examples), dtype=bool)
-        names, found = evidence.names, []
-        for row, has_no_class, top in zip(evidence.probabilities, is_unknown.tolist(), tops, strict=True):
-            best = (-row).argsort(kind="stable")[:top].tolist()
-            ranked = [{"label": names[index], "probability": float(row[index])} for index in best]
-            found.append(
-                {
-                    "label": None if has_no_class else ranked[0]["label"],
-                    "unknown": has_no_class,
-                    "confidence": ranked[0]["probability"],
-                    "top": ranked,
-                    "nearest": [],
-                }
+        has_label = self.state.has_labels(evidence.probabilities)
+        has_label[is_unknown] = False
+        return [
+            _answer(evidence.names, row, own, bool(has_no_class), top)
+            for row, own, has_no_class, top in zip(
+                evidence.probabilities, has_label, is_unknown, tops, strict=True
             )
-        return found
+        ]
 
     def _explain(self, question: Question, answers: Sequence[Answer]) -> None:
         near = nearest_of(self.state, self.kept, self.vectors_of_kept(), question.examples, question.nearest)
@@ -159,17 +154,26 @@ class CurrentModel:
     def _follow(self) -> None:
         said = ""
         while not self._ending.wait(POLL_SECONDS):
-            try:
-                self.refresh()
-                said = ""
-            except (
-                Exception
-            ) as error:  # the loaded revision goes on answering, whatever has become of the folder
-                self.failures += 1
-                if type(error).__name__ != said:  # once, not twice a second
-                    said = type(error).__name__
-                    reason = str(error) if isinstance(error, RepclError) else said
-                    log.error("revision %d stays in use: %s", self.served.number, reason)
+            said = self._tried_to_refresh(said)
+
+    def _tried_to_refresh(self, said: str) -> str:
+        """Refresh; the loaded revision goes on answering, whatever has become of the folder.
+
+        Args:
+            said: what went wrong the last time, which is not said twice a second.
+
+        Returns:
+            What went wrong this time.
+        """
+        try:
+            self.refresh()
+        except Exception as error:
+            self.failures += 1
+            reason = str(error) if isinstance(error, RepclError) else type(error).__name__
+            if reason != said:
+                log.error("revision %d stays in use: %s", self.served.number, reason)
+            return reason
+        return ""
 
     def _load(self) -> ServedModel:
         record, state = _loaded(self.folder, self.device)
@@ -193,20 +197,20 @@ def _loaded(folder: ModelFolder, device: str | None) -> tuple[int, ClassifierSta
 
 
 def _remember_little(state: ClassifierState) -> None:
-    """Texts that are asked about are not kept for long, nor is what was computed from them."""
+    """Texts that are asked about are not kept for long, nor is what was computed from them, nor on disk."""
     for part in state.method.modules():
         if isinstance(part, Encoder):
             part.remembered = REMEMBERED_TEXTS
-        if isinstance(part, FrozenMethod):
+        if isinstance(part, FrozenReader):
             part.embedder.largest = REMEMBERED_BYTES
+            part.embedder.folder = None
+            part.embedder.mixes_lengths = True
 
 
 def _any_text(served: ServedModel) -> Example:
     """A text of the kind that the model takes."""
     if served.kept:
         return served.kept[0]
-    from repcl.data import Span
-
     first, last = Span(0, 1), Span(2, 3)
     spans: dict[str, Any] = {
         "sentence": {},
@@ -216,6 +220,21 @@ def _any_text(served: ServedModel) -> Example:
     return Example("a b", "", **spans)
 
 
+def _answer(names: Sequence[str], row: Scores, has_label: Mask, is_unknown: bool, top: int) -> Answer:
+    """The answer to one text, from its probabilities and from which labels it has."""
+    best = (-row).argsort(kind="stable").tolist()
+    ranked = [{"label": names[index], "probability": float(row[index])} for index in best[:top]]
+    labels = [{"label": names[index], "probability": float(row[index])} for index in best if has_label[index]]
+    return {
+        "label": labels[0]["label"] if labels else None,
+        "labels": labels,
+        "unknown": is_unknown,
+        "confidence": ranked[0]["probability"],
+        "top": ranked,
+        "nearest": [],
+    }
+
+
 def _nothing() -> Answer:
     """The answer to an empty text, which is like no class."""
-    return {"label": None, "unknown": True, "confidence": 0.0, "top": [], "nearest": []}
+    return {"label": None, "labels": [], "unknown": True, "confidence": 0.0, "top": [], "nearest": []}

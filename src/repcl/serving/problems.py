@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
 from repcl.classifier.store.files import CannotWrite, ModelIsLocked
+from repcl.classifier.store.records import DamagedModel
 from repcl.errors import MissingData, RepclError, UnknownName
 from repcl.serving.bodies import FieldProblem, ProblemBody
 
@@ -24,6 +25,7 @@ _STATUS: tuple[tuple[type[RepclError], int], ...] = (
     (MissingData, 404),
     (ModelIsLocked, 409),
     (CannotWrite, 503),
+    (DamagedModel, 503),
     (RepclError, 422),
 )
 

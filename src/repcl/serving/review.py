@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -50,9 +51,8 @@ class Review:
     async def _alike(self, model: ServedModel, examples: Sequence[Example]) -> Sequence[Group]:
         """Vectors are made by the computing thread, a turn's worth at a time; grouping needs no model."""
         parts = [
-            await self.answerer.run(lambda part=part: embed(model.state, part))
+            await self.answerer.run(partial(embed, model.state, examples[start : start + TEXTS_PER_TURN]))
             for start in range(0, len(examples), TEXTS_PER_TURN)
-            for part in [examples[start : start + TEXTS_PER_TURN]]
         ]
         known = await self._known(model)
         is_trained = not isinstance(model.state.method, FrozenMethod)
@@ -77,6 +77,9 @@ def _body(collected: CollectedText, answer: Answer) -> CollectedBody:
     return CollectedBody(
         id=collected.id,
         text=collected.text,
+        head=collected.head,
+        tail=collected.tail,
+        trigger=collected.trigger,
         label=best,
         confidence=answer["confidence"],
         when=collected.when,

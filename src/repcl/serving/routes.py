@@ -100,6 +100,7 @@ async def model(service: Served) -> ModelBody:
         name=options.model.resolve().name,
         method=served.state.name,
         kind=served.state.kind,
+        multilabel=served.state.is_multilabel,
         revision=served.number,
         classes=len(learned),
         texts=None if None in learned else sum(one or 0 for one in learned),
@@ -126,7 +127,7 @@ async def predict(asked: PredictRequest, service: Served) -> Response:
     examples = asked.examples()
     common_kind([one for one in examples if one.text.strip()], service.current.served.state.kind)
     model, answers = await service.answerer.ask(Question(examples, asked.top, asked.nearest))
-    if service.options.collects and service.collector is not None:
+    if asked.collect and service.options.collects and service.collector is not None:
         unsure = [one for one, answer in zip(examples, answers, strict=True) if answer["unknown"]]
         service.collector.add(one for one in unsure if one.text.strip())
     body = json.dumps({"revision": model.number, "predictions": answers}, ensure_ascii=False)

@@ -2,9 +2,11 @@
 
 import errno
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ import uvicorn
 from repcl.errors import RepclError, shortened
 from repcl.serving.app import create_app
 from repcl.serving.gate import Gate
-from repcl.serving.options import Options, bracketed
+from repcl.serving.options import Options, bracketed, is_every_address
 from repcl.serving.service import Service
 
 GRACE_SECONDS = 30
@@ -38,16 +40,15 @@ def serve(
     with listening:
         use_few_threads()
         warnings.simplefilter("ignore")  # warnings quote texts, and nobody reads a service's terminal
-        logging.basicConfig(
-            format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr
-        )
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+        logging.getLogger("repcl.serving").setLevel(logging.INFO)
         app = create_app(options)
         address = f"http://{_shown_host(options.host)}:{listening.getsockname()[1]}/"
 
         def started() -> None:
             tell(address, app.service)
-            if opens_page:
-                webbrowser.open(address)
+            if opens_page:  # some browsers keep whoever starts them waiting
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         config = uvicorn.Config(
             app,
@@ -57,13 +58,14 @@ def serve(
             server_header=False,
             h11_max_incomplete_event_size=64 << 10,
         )
-        _Server(config, app, started).run(sockets=[listening])
+        try:
+            _Server(config, app, started).run(sockets=[listening])
+        finally:
+            app.service.jobs.process.kill()  # also where Ctrl-C was pressed twice
 
 
 def use_few_threads() -> None:
     """Compute with all cores but one, which the web server and the learning process need."""
-    import os
-
     import torch
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -122,6 +124,4 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _shown_host(host: str) -> str:
-    from repcl.serving.options import is_every_address
-
     return "127.0.0.1" if is_every_address(host) else bracketed(host)

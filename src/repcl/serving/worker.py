@@ -2,16 +2,18 @@
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from repcl.data import Example
 from repcl.errors import RepclError
 from repcl.serving.bodies import Summary
 from repcl.serving.orders import Learn, Merge, Order, Remove, Rename, Rollback
@@ -76,6 +78,8 @@ class NotWanted(Exception):
 def work(connection: Connection) -> None:
     """Carry out assignments until the service ends or wants no more."""
     threading.Thread(target=_end_with_the_service, daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # sent to all at once; the service says when this one ends
     with suppress(OSError, AttributeError):
         os.nice(KINDER)
     warnings.simplefilter("ignore")  # they quote users' words, and this process writes into the service's log
@@ -179,14 +183,25 @@ def _apply(order: Order, classifier: "ContinualClassifier", observer: "Observer"
     """Change a classifier as ordered."""
     match order:
         case Learn(examples):
-            labels = [classifier.label_of(example.label) for example in examples]
-            classifier.partial_fit(list(examples), labels, observer=observer)
+            classifier.partial_fit(*_texts_and_labels(classifier, examples), observer=observer)
         case Rename(old, new):
             classifier.rename_class(classifier.label_of(old), classifier.label_of(new))
         case Merge(names, into):
             classifier.merge_classes([classifier.label_of(name) for name in names], classifier.label_of(into))
         case Remove(label):
             classifier.remove_class(classifier.label_of(label))
+
+
+def _texts_and_labels(
+    classifier: "ContinualClassifier", examples: Sequence[Example]
+) -> tuple[list[Example], list[Any]]:
+    """What to learn; where a text may have several labels, each text comes once with all of them."""
+    if not classifier.fitted_state().is_multilabel:
+        return list(examples), [classifier.label_of(example.label) for example in examples]
+    labels: dict[Example, list[Any]] = {}
+    for example in examples:
+        labels.setdefault(replace(example, label=""), []).append(classifier.label_of(example.label))
+    return list(labels), list(labels.values())
 
 
 def _is_about_guard(warning: warnings.WarningMessage) -> bool:
