@@ -35,6 +35,11 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     contrast: Literal["supinfonce", "supcon", "infonce", "none"] = Field(
         "supinfonce", description="the contrastive loss of initial learning"
     )
+    contrast_reads: Literal["representation", "hidden"] = Field(
+        "representation",
+        description="what the contrastive loss compares: representations, or the output of the classifier's "
+        "hidden layer, as in the authors' code",
+    )
     contrast_weight: float = Field(0.05, ge=0, description="λ1")
     temperature: float = Field(0.05, gt=0, description="τ")
     queue_size: int = Field(512, ge=1, description="Q, at most the size of the task")
@@ -65,6 +70,14 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
         description="keep each exemplar's perturbation from epoch to epoch, so that an attack takes one "
         "pass; fast: yes",
     )
+    draw: int = Field(
+        0, ge=0, description="another number gives other first weights, orders and dropout on the same data"
+    )
+
+    @property
+    def other_draw(self) -> int:
+        """Which of several runs on the same data this is."""
+        return self.draw
 
     fast: ClassVar[Mapping[str, Any]] = {
         **ClassifierSettings.fast,
@@ -102,6 +115,17 @@ class RepCL(Method):
         "supcon": {"contrast": "supcon"},
         "infonce": {"contrast": "infonce"},
         "retain": {"retain": 0.1},
+        # of the study of what RepCL gains by (docs/beyond.md)
+        "hidden-contrast": {"contrast_reads": "hidden"},
+        "all-texts-xmlm": {"generation_share": 1.0},
+        "weak-xmlm": {"generation_weight": 0.02},
+        "no-clean": {"clean_weight": 0.0},
+        "three-steps": {"adversarial_steps": 3},
+        "long": {"initial_epochs": 10, "replay_epochs": 10, "momentum": 0.99},
+        "fast-momentum": {"momentum": 0.98},
+        "slow": {"learning_rate": 2e-5},
+        "draw-1": {"draw": 1},
+        "draw-2": {"draw": 2},
     }
 
     def build_parts(self) -> None:
@@ -113,7 +137,9 @@ class RepCL(Method):
                 f"Expected an encoder whose word embeddings are as wide as its states, found {width} and "
                 f"{encoder.hidden_size}: choose another encoder, or another method than 'repcl'."
             )
-        self.contrast = ContrastHead(encoder.representation_size, encoder.hidden_size).to(encoder.device)
+        reads_hidden = self.settings.contrast_reads == "hidden"
+        size = self.head.output.weight.shape[1] if reads_hidden else encoder.representation_size
+        self.contrast = ContrastHead(size, encoder.hidden_size).to(encoder.device)
 
     def learn_task(self, task: Task) -> None:
         """Initial learning, memory update, and from the second task on adversarial replay."""
@@ -159,19 +185,20 @@ class RepCL(Method):
     def _contrast_loss(self, batches: Batches) -> Callable[[Batch, Tensor], Tensor]:
         """The loss of anchors against momentum keys of the batch and of the queue."""
         settings = self.settings
-        encoder, projection = momentum_copy(self.encoder), momentum_copy(self.contrast.projection)
+        reads_hidden, source = settings.contrast_reads == "hidden", self._key_head()
+        encoder, key_head = momentum_copy(self.encoder), momentum_copy(source)
         drop_other_rows(encoder.word_embeddings)
         queue = self._first_queue(batches)
 
         def loss(batch: Batch, representation: Tensor) -> Tensor:
             follow(encoder, self.encoder, decay=settings.momentum)
-            follow(projection, self.contrast.projection, decay=settings.momentum)
+            follow(key_head, source, decay=settings.momentum)
             with torch.no_grad():
-                keys = projection(encoder.represent(batch))
+                keys = key_head(encoder.represent(batch))
             candidates = torch.cat([keys, queue.keys])
             labels = torch.cat([batch.labels, queue.labels])
             own = torch.arange(len(batch), device=keys.device)
-            anchors = self.contrast(representation)
+            anchors = self.contrast(self.head.features(representation) if reads_hidden else representation)
             queue.push(keys, batch.labels)
             if settings.contrast == "infonce":
                 return info_nce(anchors, candidates, temperature=settings.temperature, own_key=own)
@@ -182,6 +209,12 @@ class RepCL(Method):
 
         return loss
 
+    def _key_head(self) -> nn.Module:
+        """From representations to keys: the projection, behind the hidden layer if that is read."""
+        if self.settings.contrast_reads == "hidden":
+            return nn.Sequential(self.head.hidden, self.contrast.projection)
+        return self.contrast.projection
+
     @torch.no_grad()
     def _first_queue(self, batches: Batches) -> "KeyQueue":
         """Projections of the first Q training texts in shuffled order, in evaluation mode."""
@@ -190,7 +223,7 @@ class RepCL(Method):
         labels: list[Tensor] = []
         self.eval()
         for batch in batches:
-            keys.append(self.contrast.projection(self.encoder.represent(batch)))
+            keys.append(self._key_head()(self.encoder.represent(batch)))
             labels.append(batch.labels)
             if sum(map(len, keys)) >= size:
                 break

@@ -14,6 +14,14 @@ from repcl.data import TaskStream, round_seed
 from repcl.errors import ProcessesDisagree, ResultMismatch
 from repcl.evaluation import TestedExample, score_predictions
 from repcl.experiments.representations.capture import Capture
+from repcl.experiments.runs.companions import (
+    Companion,
+    answers,
+    companions,
+    kept_bytes,
+    lasting,
+    shared_settings,
+)
 from repcl.experiments.runs.observers import (
     LossRecord,
     Note,
@@ -50,6 +58,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
     report_to: Sequence[str] = (),
     command: str | None = None,
     processes: Processes = ALONE,
+    with_parts: bool = False,
 ) -> Result:
     """Let a method learn a stream and measure it after every task.
 
@@ -70,6 +79,8 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         report_to: names in `TRACKERS`, which hear about progress too; they need `out`.
         command: what the user typed, for the record.
         processes: those that make the run together.
+        with_parts: for a duet, also write the rows that come out of its training: the trained method's, and
+            that of the duet of the other track.
     """
     options = RunOptions(
         encoder=encoder,
@@ -83,6 +94,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         report_to=tuple(report_to),
         command=command,
         processes=replace(processes, chunks=accumulation_steps or processes.chunks),
+        with_parts=with_parts,
     )
     return make_run(RunSpec(method, stream, options).resolve(), observer=observer)
 
@@ -100,7 +112,9 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
         finished = agreed_result(run)
         if finished is not None:
             return finished
-        learner, progress = _first_or_next_task(run)
+        others = companions(run)
+        learner, progress = _first_or_next_task(run, others)
+        others = lasting(others, progress)
         with tracked(
             run.options.report_to if run.options.processes.is_first else (),
             run.folder.tracking if run.folder is not None else Path(),
@@ -108,11 +122,20 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
             {"benchmark": run.benchmark, **_flat(run)},
             progress.steps,
         ) as trackers:
-            _learn_stream(run, learner, progress, [one for one in (reporter, observer, *trackers) if one])
-        tested = tested_examples(run.stream, progress)
-        result = summarize_run(run, learner, progress, tested)
-        if run.folder is not None and run.options.processes.is_first:
-            run.folder.finish(result, tested)
+            observers = [one for one in (reporter, observer, *trackers) if one]
+            _learn_stream(run, learner, progress, observers, others)
+        for other in others:
+            with _locked(other.run, tell):
+                _finish(other.run, learner, other.progress(progress))
+        return _finish(run, learner, progress)
+
+
+def _finish(run: ResolvedRun, learner: Method, progress: Progress) -> Result:
+    """The result of a run, written where it keeps its files."""
+    tested = tested_examples(run.stream, progress)
+    result = summarize_run(run, learner, progress, tested)
+    if run.folder is not None and run.options.processes.is_first:
+        run.folder.finish(result, tested)
     return result
 
 
@@ -229,13 +252,13 @@ def summarize_run(
         memory=MemorySummary(
             exemplars_per_class=learner.memory.counts(),
             text_bytes=learner.memory.text_bytes(),
-            statistics_bytes=learner.statistics_bytes(),
+            statistics_bytes=kept_bytes(run, learner),
         ),
         representations=capture.summary() if capture is not None and options.processes.is_first else None,
     )
 
 
-def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
+def _first_or_next_task(run: ResolvedRun, others: Sequence[Companion]) -> tuple[Method, Progress]:
     """The learner as its last checkpoint left it, or a new one."""
     options, plan = run.options, run.plan
     encoder = options.encoder or plan.encoder
@@ -251,7 +274,7 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
         plan.method,
         run.stream.kind,
         encoder=encoder,
-        settings=plan.settings,
+        settings=shared_settings(run, others),
         seed=round_seed(plan.round),
         expected_classes=len(run.stream.classes),
         device=options.device,
@@ -261,7 +284,11 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
 
 
 def _learn_stream(
-    run: ResolvedRun, learner: Method, progress: Progress, observers: Sequence[RunObserver]
+    run: ResolvedRun,
+    learner: Method,
+    progress: Progress,
+    observers: Sequence[RunObserver],
+    others: Sequence[Companion],
 ) -> None:
     tasks, capture = run.stream.tasks, _capture(run, progress)
     clock, record = StageClock(), LossRecord()
@@ -276,7 +303,10 @@ def _learn_stream(
         with told.stage(Stage.EVALUATION):
             predicted: list[str | None] = [None] * len(seen)
             if learner.can_predict:
-                predicted = [*learner.predict(seen)]
+                found = answers(run, learner, others, seen)
+                predicted = [*found.pop(run.plan.row)]
+                for row, after in found.items():
+                    progress.others.setdefault(row, []).append([*after])
         if capture is not None:
             with told.stage(Stage.KEEPING):
                 capture.after_task(learner, record.losses)

@@ -65,6 +65,7 @@ class Progress:
         embeddings_read: from a folder that an earlier run had filled.
         saves_representations: whether the run saves them, from its first task on.
         steps: of optimization, made so far.
+        others: the same predictions of rows that are made beside the run, by name.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(allow_inf_nan=False)
@@ -76,6 +77,7 @@ class Progress:
     embeddings_read: int = 0
     saves_representations: bool = False
     steps: int = 0
+    others: dict[str, list[list[str | None]]] = field(default_factory=dict)
 
 
 class RunStore:
