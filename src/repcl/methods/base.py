@@ -15,7 +15,14 @@ from repcl.data.batches import balanced_draw
 from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
-from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings, ReplaySettings
+from repcl.methods.settings import (
+    ClassifierSettings,
+    MemorySettings,
+    MethodSettings,
+    ReplaySettings,
+    TrainingSettings,
+    with_speed,
+)
 from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
@@ -61,6 +68,8 @@ class Method(RowOwner, ABC):
         self.generator = torch.Generator()
         self.occurring_ids: Tensor | None = None
         self.memory = ExemplarMemory(0)
+        if isinstance(settings, TrainingSettings):
+            encoder.freeze_lower(settings.frozen_layers or 0.0)
         if isinstance(settings, MemorySettings):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
         if isinstance(settings, ClassifierSettings):
@@ -88,9 +97,9 @@ class Method(RowOwner, ABC):
         return cls
 
     @classmethod
-    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:  # noqa: ARG003
+    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:
         """The settings with everything decided that they left open for this input kind."""
-        return settings
+        return with_speed(settings, kind) if isinstance(settings, TrainingSettings) else settings
 
     @classmethod
     def readout(cls, settings: MethodSettings, kind: InputKind) -> Readout:  # noqa: ARG003 (for subclasses)
@@ -148,8 +157,10 @@ class Method(RowOwner, ABC):
         ) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
-            self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
-            self.learn_task(task)
+            shown = [*task.train, *self.memory]
+            self.occurring_ids = self.encoder.occurring_ids(shown)
+            with self.encoder.kept_states(shown):
+                self.learn_task(task)
         self.tasks_learned += 1
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
