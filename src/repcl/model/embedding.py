@@ -20,7 +20,7 @@ from repcl.model.encoder import Encoder
 BATCH = 64
 # With fewer rows the matrix library may choose another kernel, and with it other last bits.
 FEWEST_ROWS = 4
-LARGEST_CACHE = 1 << 29
+LARGEST_CACHE = 1 << 28
 
 Question = tuple[str, Span | None, Span | None, Span | None]
 

@@ -34,6 +34,8 @@ from repcl.model.layered import frozen_readout
 from repcl.training import Stage
 
 CHUNK = 1024
+AT_A_TIME = 4096
+"""Texts whose representations are there in full width; those of a hundred thousand would take gigabytes."""
 
 SUMS, SOLUTION = "ledger.sums.", "solution."
 
@@ -137,7 +139,11 @@ class FrozenMethod(Method):
 
     def embed(self, examples: Sequence[Example]) -> Tensor:
         """Representations on the grid, (examples, representation size); each text is encoded once."""
-        return on_grid(self.embedder(examples))
+        found = torch.empty(len(examples), self.encoder.representation_size, dtype=torch.int16)
+        for start in range(0, len(examples), AT_A_TIME):
+            some = slice(start, start + AT_A_TIME)
+            found[some] = on_grid(self.embedder(examples[some]))
+        return found
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
         """Scores of all seen classes for each example, (examples, seen classes), on the CPU."""
@@ -198,6 +204,13 @@ class FrozenMethod(Method):
             found |= {name: part for name, part in self.state_dict().items() if name.startswith(SUMS)}
         return found
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the solution and of the sums."""
+        self.ledger.grow_to(len(self.classes))
+        found = {f"{SOLUTION}{index}": shape for index, shape in enumerate(self.solution_shapes())}
+        sums = self.state_dict().items() if self.keeps_rows else ()
+        return found | {name: tuple(part.shape) for name, part in sums if name.startswith(SUMS)}
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over sums and solution, or sum up the kept rows again; a solution follows when needed."""
         self.ledger.grow_to(len(self.classes))
@@ -214,9 +227,9 @@ class FrozenMethod(Method):
             for name, part in own.items()
         ):
             return False
-        for name in own:
-            path, _, leaf = name.rpartition(".")
-            setattr(self.get_submodule(path), leaf, found[name].long())
+        for number, part in enumerate(self.ledger.parts()):
+            names = [name for name, _ in part.named_buffers(recurse=False)]
+            part.take_over({name: found[f"{SUMS}{number}.{name}"] for name in names})
         return True
 
     def fits(self, solution: Sequence[Tensor]) -> bool:
