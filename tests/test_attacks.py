@@ -613,16 +613,6 @@ def a_search_that_leads_elsewhere(room: Path) -> list[Words]:
     return [TUNE, [*TUNE, "--fresh"]]
 
 
-def many_mentions(contents: dict[str, Any]) -> None:
-    """One small file, named so often that it would become a hundred gigabytes."""
-    largest = max(contents["tensors"].values(), key=lambda blob: blob["bytes"])
-    contents["pieces"] = {"ledger.kept.rows": [largest] * (100 * GIGABYTE // largest["bytes"] // 50)}
-    contents["derived"] = {f"solution.{number}": largest for number in range(1000)}
-
-
-ATTACKS["a file that is named again and again"] = record(many_mentions)
-
-
 @attack
 def a_device_that_keeps_no_numbers(room: Path) -> list[Words]:
     return [["predict", "model", "a", "--device", name] for name in ("meta", "cuda:99", "evil", "")]
