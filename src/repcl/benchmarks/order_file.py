@@ -1,4 +1,4 @@
-"""Reads a user's class order: one name a line, or a JSON list of tasks, each a list of names."""
+"""Reads a user's class order: one name per line, or a JSON list of tasks, each a list of names."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def _parsed(path: Path) -> tuple[list[str], list[list[str]] | None]:
     if size > LARGEST_FILE:
         raise InvalidData(
             f"{path} has {size:,} bytes where at most {LARGEST_FILE:,} are read: give a file with one class "
-            "name a line."
+            "name per line."
         )
     try:
         text = path.read_text(encoding="utf-8-sig")

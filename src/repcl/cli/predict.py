@@ -15,6 +15,7 @@ from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
 from repcl.cli.texts import Asked, Format, asked_texts
 from repcl.cli.texts import text_examples as text_examples
+from repcl.data.label_cells import cell_of_labels
 from repcl.errors import printable
 
 if TYPE_CHECKING:
@@ -28,12 +29,16 @@ CHUNK = 1000
 UNKNOWN = "unknown"
 
 Answer = dict[str, Any]
-"""Label, confidence, whether the text is unknown, and the best classes, as JSON has them."""
+"""Label, confidence, whether the text is unknown, and the best classes, as JSON has them; where a text may
+have several labels, all of them."""
 
 
 def predict(
     model: Model,
-    text: Annotated[list[str] | None, typer.Argument(help="Texts; without any, lines of the input.")] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(help="Texts to classify; if none is given, lines are read from the standard input."),
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option(help="A data file, or a .txt file with one text per line; - for the standard input."),
@@ -67,7 +72,7 @@ def predict(
 
     classifier = ContinualClassifier.load(model, revision=revision, device=device)
     rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
-    answered = _answered(classifier, asked, top, rule)
+    answered = _answered(classifier, asked, top, rule, threshold)
     if output is not None:
         _write(output, answered, top, force=force, as_json=as_json)
         return
@@ -90,7 +95,7 @@ def answers(classes: Any, probabilities: Any, top: int, is_unknown: "Sequence[bo
 
 
 def _answered(
-    classifier: "ContinualClassifier", asked: Asked, top: int, rule: "UnknownRule | None"
+    classifier: "ContinualClassifier", asked: Asked, top: int, rule: "UnknownRule | None", threshold: str
 ) -> "Iterator[tuple[list[Read], list[Answer]]]":
     """Rows with their answers, a thousand at a time; an empty text is unknown, a blank line is no text."""
     no_class = None if asked.are_lines else UNKNOWN
@@ -101,8 +106,35 @@ def _answered(
             probabilities = classifier.predict_proba(texts)
             evidence = classifier.fitted_state().evidence(texts)
             is_unknown = rule.applies(evidence).tolist() if rule else [False] * len(texts)
-        found = iter(answers(classifier.classes_, probabilities, top, is_unknown))
+        answered = answers(classifier.classes_, probabilities, top, is_unknown)
+        if classifier.fitted_state().is_multilabel:
+            answered = _with_labels(classifier, answered, probabilities, threshold)
+            if rule is not None:
+                answered = [_unknown_without_labels(answer) for answer in answered]
+        found = iter(answered)
         yield rows, [next(found) if row.example.text.strip() else nothing for row in rows]
+
+
+def _with_labels(
+    classifier: "ContinualClassifier", found: list[Answer], probabilities: Any, threshold: str
+) -> list[Answer]:
+    """The answers with all labels that each text has; it may have none."""
+    classes = classifier.classes_
+    has_label = classifier.fitted_state().has_labels(probabilities, threshold, list(map(str, classes)))
+    answered = []
+    for answer, row, has in zip(found, probabilities, has_label, strict=True):
+        best = (
+            [] if answer["is_unknown"] else [index for index in (-row).argsort(kind="stable") if has[index]]
+        )
+        labels = [{"label": classes[index].item(), "probability": float(row[index])} for index in best]
+        cell = cell_of_labels(one["label"] for one in labels)
+        answered.append(answer | {"label": UNKNOWN if answer["is_unknown"] else cell, "labels": labels})
+    return answered
+
+
+def _unknown_without_labels(answer: Answer) -> Answer:
+    """Where unknown texts are asked for, a text without labels is one."""
+    return answer if answer["labels"] else answer | {"label": UNKNOWN, "is_unknown": True}
 
 
 # ---- on the terminal or down a pipe -------------------------------------------------------------
@@ -129,6 +161,8 @@ def _show(rows: "Sequence[Read]", found: Sequence[Answer], top: int) -> None:
 def _columns(answer: Answer, top: int) -> list[str]:
     """Label and confidence, as often as classes were asked for; for unknown texts that word comes first."""
     ranked = [[str(rank["label"]), f"{rank['probability']:.2f}"] for rank in answer["top"]]
+    if "labels" in answer and not answer["is_unknown"]:
+        ranked[0] = [answer["label"], f"{answer['confidence']:.2f}"]
     if answer["is_unknown"] and answer["label"] is not None:
         ranked = [[answer["label"], f"{answer['confidence']:.2f}"], *ranked]
     ranked = [*ranked, *[["", ""]] * top][:top]
@@ -136,7 +170,8 @@ def _columns(answer: Answer, top: int) -> list[str]:
 
 
 def _named(answer: Answer) -> list[str]:
-    names = [f"{rank['label']} {rank['probability']:.2f}" for rank in answer["top"]]
+    shown = answer["labels"] if "labels" in answer and not answer["is_unknown"] else answer["top"]
+    names = [f"{rank['label']} {rank['probability']:.2f}" for rank in shown]
     if answer["is_unknown"]:
         return [answer["label"] or "", *(f"({name})" for name in names)]
     return names

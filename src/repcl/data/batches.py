@@ -1,6 +1,7 @@
 """Tokenized examples and how they become padded batches of similar length."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -65,8 +66,28 @@ def similar_length_order(
     return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 
+def balanced_draw(labels: Sequence[Hashable], count: int, generator: torch.Generator) -> list[int]:
+    """Numbers of `count` rows, of every class as many as of the others, as far as it has them."""
+    taken: Counter[Hashable] = Counter()
+    ranked = []
+    for place, row in enumerate(torch.randperm(len(labels), generator=generator).tolist()):
+        ranked.append((taken[labels[row]], place, row))  # the first of each class, then the second of each
+        taken[labels[row]] += 1
+    return [row for _, _, row in sorted(ranked)[:count]]
+
+
 class Batches:
-    """Batches of tokenized examples; each iteration is one epoch, shuffled when a generator is given."""
+    """Batches of tokenized examples; each iteration is one epoch, shuffled when a generator is given.
+
+    Args:
+        rows: the tokenized examples.
+        labels: the class of each.
+        batch_size: rows of a batch; the last one may have fewer.
+        pad_id: the padding token.
+        device: where batches are put.
+        generator: where the order of an epoch is drawn from.
+        most: rows of an epoch, drawn anew for each with equally many of every class; all if not given.
+    """
 
     def __init__(
         self,
@@ -77,6 +98,7 @@ class Batches:
         pad_id: int,
         device: torch.device,
         generator: torch.Generator | None = None,
+        most: int | None = None,
     ) -> None:
         self.rows = rows
         self.labels = labels
@@ -84,9 +106,10 @@ class Batches:
         self.pad_id = pad_id
         self.device = device
         self.generator = generator
+        self.most = most
 
     def __len__(self) -> int:
-        return -(-len(self.rows) // self.batch_size)
+        return -(-min(len(self.rows), self.most or len(self.rows)) // self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         for numbers in self._order():
@@ -104,6 +127,10 @@ class Batches:
 
     def _order(self) -> list[list[int]]:
         lengths = [len(row.ids) for row in self.rows]
+        if self.generator is not None and self.most is not None and self.most < len(lengths):
+            drawn = balanced_draw(self.labels, self.most, self.generator)
+            order = similar_length_order([lengths[row] for row in drawn], self.batch_size, self.generator)
+            return [[drawn[at] for at in batch] for batch in order]
         if self.generator is not None:
             return similar_length_order(lengths, self.batch_size, self.generator)
         by_length = sorted(range(len(lengths)), key=lambda row: lengths[row])

@@ -27,6 +27,11 @@ class MethodSettings(BaseModel):
             raise PydanticCustomError("number", f"input should be at most {LARGEST_NUMBER:,}")
         return value
 
+    @property
+    def other_draw(self) -> int:
+        """Which of several runs on the same data this is; they differ in all random draws."""
+        return 0
+
     search: ClassVar[Mapping[str, Dimension]] = {}
     """What `repcl tune` searches, and between which values.
 
@@ -80,6 +85,12 @@ class ReplaySettings(MemorySettings):
     """Settings of methods that replay their memory in a stage of its own."""
 
     replay_epochs: int = Field(10, ge=1, description="epochs on the memory after each task")
+    replay_budget: int | None = Field(
+        None,
+        ge=1,
+        description="exemplars of an epoch, drawn anew for each with equally many of every class, so that "
+        "the cost of replay stops growing; left open, all",
+    )
 
 
 Settings = TypeVar("Settings", bound=MethodSettings)
@@ -94,6 +105,9 @@ def make_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
         return kind(**values)
     except ValidationError as error:
         first = error.errors()[0]
+        if not first["loc"]:  # they contradict each other
+            reason = first["msg"].removeprefix("Value error, ")
+            raise InvalidSetting(f"These settings cannot be used together: {reason}.") from error
         raise InvalidSetting(
             f"Setting {first['loc'][0]} = {shortened(first['input'])} cannot be used: {first['msg'].lower()}."
         ) from error

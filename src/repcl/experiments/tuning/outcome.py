@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from repcl.errors import ResultMismatch
-from repcl.experiments.runs.spec import split_variant
 from repcl.experiments.tuning.search import Search, best_trial
 from repcl.experiments.tuning.trials import Trial
 from repcl.files import open_plain, write_whole
+from repcl.methods.variants import split_variant
 from repcl.presets import PRESETS
 
 FOUND_BY = "# Found by: "
