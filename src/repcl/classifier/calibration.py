@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ ENOUGH_OF_A_CLASS = 40
 """Texts that are given a class from which on it has a threshold of its own."""
 ENOUGH_TO_BE_FAR = 100
 """Texts from which on the least near of them bounds what can be known at all."""
+MOST_AT_A_TIME = 10**6
+"""Scores that a temperature is tried on at a time."""
 ROUNDING = 1e-6
 COLDEST, HOTTEST = 1e-3, 1e3
 
@@ -263,12 +266,18 @@ def _temperature(scores: Scores, labels: NDArray[Any]) -> float:
     """
     count, classes = scores.shape
     rest = 1.0 / (count + 2) / (classes - 1)
-    targets = np.full(scores.shape, rest)
-    targets[np.arange(count), labels] = (count + 1) / (count + 2)
-    centered = _centered(scores)
+    # in parts, for all that is computed on the way would take many times the scores' memory
+    parts = max(1, -(-scores.size // MOST_AT_A_TIME))
+    centered = np.array_split(_centered(scores), parts)
+    columns = np.array_split(labels, parts)
 
     def loss(log_temperature: float) -> float:
-        return float(-(targets * log_softmax(centered / np.exp(log_temperature), axis=1)).sum())
+        return float(sum(map(partial(part_loss, np.exp(log_temperature)), centered, columns)))
+
+    def part_loss(temperature: float, part: Scores, own: NDArray[Any]) -> float:
+        targets = np.full(part.shape, rest)
+        targets[np.arange(len(own)), own] = (count + 1) / (count + 2)
+        return float(-(targets * log_softmax(part / temperature, axis=1)).sum())
 
     best = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded")
     return float(np.exp(best.x))

@@ -211,6 +211,10 @@ class Method(RowOwner, ABC):
         """What can be computed again from the rest of the state; it is saved to save time only."""
         return {}
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of what `take_derived` takes over; nothing else is read from a file."""
+        return {}
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over what was computed before; whatever is missing or does not fit is computed again."""
 

@@ -32,6 +32,7 @@ LARGEST_JSON = 64 * MEGABYTE
 LARGEST_TABLE = 256 * MEGABYTE  # hashes of eleven million texts
 LARGEST_FILE = 4 << 30
 LARGEST_MODEL = 16 << 30
+MOST_REPEATED = 256 * MEGABYTE  # pieces of equal labels, zeros and ones of an encoder
 LARGEST_NUMBER = 999_999
 LARGEST_GAP = 10_000
 """How far the highest number given may lie above those that are there; the others were deleted."""
@@ -382,9 +383,7 @@ class Contents(Record):
             raise ValueError("a class without hashes is not there")
         if self.label_type == "number" and not all(map(is_whole_number, self.names)):
             raise ValueError("labels are numbers, but not all classes have one")
-        files = {blob.file: blob.bytes for blob in [*self.blobs(), *self.derived.values()]}
-        if sum(files.values()) > LARGEST_MODEL:
-            raise ValueError(f"the files have more than {LARGEST_MODEL} bytes")
+        _check_sizes([*self.blobs(), *self.derived.values()])
         return self
 
     @property
@@ -456,6 +455,15 @@ class Current(Record):
         if self.last < self.revision:
             raise ValueError("the highest number given is below the one in use")
         return self
+
+
+def _check_sizes(blobs: Sequence[Blob]) -> None:
+    """Refuse more bytes than a model has, also where few files give many by being named again and again."""
+    size = sum({blob.file: blob.bytes for blob in blobs}.values())
+    if size > LARGEST_MODEL:
+        raise ValueError(f"the files have more than {LARGEST_MODEL} bytes")
+    if sum(blob.bytes for blob in blobs) > 2 * size + MOST_REPEATED:
+        raise ValueError("files are named so often that they unpack to many times their size")
 
 
 def _check_distinct(names: Sequence[str]) -> None:

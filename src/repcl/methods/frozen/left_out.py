@@ -89,7 +89,7 @@ def without_itself(fitted: Tensor, leverage: Tensor, labels: Tensor) -> Tensor:
     leverage = leverage.clamp(max=SURE)
     rest = fitted.clone()
     rest[torch.arange(len(labels)), labels] -= leverage
-    return rest / (1 - leverage)[:, None]
+    return rest.div_((1 - leverage)[:, None])
 
 
 @dataclass(frozen=True)

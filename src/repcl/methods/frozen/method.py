@@ -183,6 +183,13 @@ class FrozenMethod(FrozenReader):
             found |= {name: part for name, part in self.state_dict().items() if name.startswith(SUMS)}
         return found
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the solution and of the sums."""
+        self.ledger.grow_to(len(self.classes))
+        found = {f"{SOLUTION}{index}": shape for index, shape in enumerate(self.solution_shapes())}
+        sums = self.state_dict().items() if self.keeps_rows else ()
+        return found | {name: tuple(part.shape) for name, part in sums if name.startswith(SUMS)}
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over sums and solution, or sum up the kept rows again; a solution follows when needed."""
         self.ledger.grow_to(len(self.classes))
@@ -199,9 +206,9 @@ class FrozenMethod(FrozenReader):
             for name, part in own.items()
         ):
             return False
-        for name in own:
-            path, _, leaf = name.rpartition(".")
-            setattr(self.get_submodule(path), leaf, found[name].long())
+        for number, part in enumerate(self.ledger.parts()):
+            names = [name for name, _ in part.named_buffers(recurse=False)]
+            part.take_over({name: found[f"{SUMS}{number}.{name}"] for name in names})
         return True
 
     def fits(self, solution: Sequence[Tensor]) -> bool:

@@ -61,6 +61,10 @@ class Refit(FrozenMethod):
         """The fit."""
         return {"weights": self.weights, "offsets": self.offsets}
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the fit."""
+        return dict(zip(("weights", "offsets"), self.solution_shapes(), strict=True))
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over the fit."""
         parts = [found[name] for name in ("weights", "offsets") if name in found]
