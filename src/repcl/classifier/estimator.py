@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from repcl.classifier import updates
+from repcl.classifier.answerer import in_columns
 from repcl.classifier.drift import Drift, drift
 from repcl.classifier.guard import TOLERANCE, ForgettingWarning
 from repcl.classifier.inputs import (
@@ -277,10 +278,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         common_kind(examples, state.kind)
-        column = {str(label): index for index, label in enumerate(self.classes_)}
-        probabilities = np.zeros((len(examples), len(column)))
-        probabilities[:, [column[name] for name in state.method.classes]] = state.probabilities(examples)
-        return probabilities
+        return in_columns(state.probabilities(examples), state.method.classes, self.classes_)
 
     # ---- what next ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from repcl.cli.data import data_app
 from repcl.cli.discover import discover_command
 from repcl.cli.drift import drift_command
 from repcl.cli.evaluate import evaluate
+from repcl.cli.export import export_command
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
 from repcl.cli.history import accept, discard, history, rollback
@@ -53,6 +54,7 @@ app.command("forget")(forget_command)
 app.command("discover")(discover_command)
 app.command("suggest")(suggest_command)
 app.command("drift")(drift_command)
+app.command("export")(export_command)
 app.command("list")(list_things)
 app.add_typer(data_app, name="data")
 

@@ -13,15 +13,15 @@ from repcl.cli.options import Device, Model, Revision, TextColumn, Threshold
 from repcl.cli.outputs import Force
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
-from repcl.cli.texts import Asked, Format, asked_texts
+from repcl.cli.texts import Asked, Format, asked_texts, print_note
 from repcl.cli.texts import text_examples as text_examples
 from repcl.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from repcl.classifier import ContinualClassifier
-    from repcl.classifier.calibration import UnknownRule
+    from repcl.classifier.answerer import Answerer
+    from repcl.classifier.answering import UnknownRule
     from repcl.data.files import Read
 
 CHUNK = 1000
@@ -63,11 +63,13 @@ def predict(
     asked = asked_texts(text, file, text_column=text_column, form=form, keeps_columns=output is not None)
     if output is not None:
         asked = asked._replace(rows=iter(_with_room(list(asked.rows), top)))
-    from repcl.classifier import ContinualClassifier  # takes seconds; a bad file is said at once
+    from repcl.classifier.answerer import open_answerer  # may take seconds; a bad file is said at once
 
-    classifier = ContinualClassifier.load(model, revision=revision, device=device)
-    rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
-    answered = _answered(classifier, asked, top, rule)
+    answerer = open_answerer(
+        model, revision=revision, device=device, threads=1 if text else None, tell=print_note
+    )
+    rule = answerer.unknown_rule(threshold, UNKNOWN) if unknown else None
+    answered = _answered(answerer, asked, top, rule)
     if output is not None:
         _write(output, answered, top, force=force, as_json=as_json)
         return
@@ -90,7 +92,7 @@ def answers(classes: Any, probabilities: Any, top: int, is_unknown: "Sequence[bo
 
 
 def _answered(
-    classifier: "ContinualClassifier", asked: Asked, top: int, rule: "UnknownRule | None"
+    answerer: "Answerer", asked: Asked, top: int, rule: "UnknownRule | None"
 ) -> "Iterator[tuple[list[Read], list[Answer]]]":
     """Rows with their answers, a thousand at a time; an empty text is unknown, a blank line is no text."""
     no_class = None if asked.are_lines else UNKNOWN
@@ -98,10 +100,8 @@ def _answered(
     while rows := list(islice(asked.rows, CHUNK)):
         texts = [row.example for row in rows if row.example.text.strip()]
         with notes_to(sentence_console(stderr=True)):
-            probabilities = classifier.predict_proba(texts)
-            evidence = classifier.fitted_state().evidence(texts)
-            is_unknown = rule.applies(evidence).tolist() if rule else [False] * len(texts)
-        found = iter(answers(classifier.classes_, probabilities, top, is_unknown))
+            probabilities, is_unknown = answerer.answer(texts, rule)
+        found = iter(answers(answerer.classes_, probabilities, top, is_unknown.tolist()))
         yield rows, [next(found) if row.example.text.strip() else nothing for row in rows]
 
 

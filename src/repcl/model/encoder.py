@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from repcl.data import Batch, Example, TokenizedExample
 from repcl.errors import EncoderUnavailable
 from repcl.model.processes import ALONE, Processes
-from repcl.model.readouts import Readout, special_frame
+from repcl.model.readouts import Readout, note_shortened, special_frame
 from repcl.model.tokenizer import caught
 from repcl.model.untrusted import Unusable, shown
 
@@ -82,7 +81,7 @@ class Encoder(nn.Module):
     @property
     def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special tokens that stand before and after a text."""
-        return special_frame(self.tokenizer)
+        return special_frame(self.tokenizer.backend_tokenizer)
 
     @property
     def device(self) -> torch.device:
@@ -105,18 +104,16 @@ class Encoder(nn.Module):
             self._tokenized.clear()  # a server must not keep every text it was ever asked about
         fresh = [example for example in dict.fromkeys(examples) if example not in self._tokenized]
         rows, shortened = self._prepare(fresh)
-        if shortened:
-            warnings.warn(
-                f"{shortened} of {len(fresh)} texts have over {self.max_length} tokens and were shortened.",
-                stacklevel=2,
-            )
+        note_shortened(shortened, len(fresh), self.max_length)
         self._tokenized.update(zip(fresh, rows, strict=True))
         return [self._tokenized[example] for example in examples]
 
     def _prepare(self, examples: Sequence[Example]) -> tuple[list[TokenizedExample], int]:
         try:
             with caught("the tokenizer gave up"):
-                return self.readout.prepare(examples, self.tokenizer, max_length=self.max_length)
+                return self.readout.prepare(
+                    examples, self.tokenizer.backend_tokenizer, max_length=self.max_length
+                )
         except Unusable as error:
             raise EncoderUnavailable(
                 f"Encoder {shown(self.name)!r} cannot read these texts: {error}; use another encoder."

@@ -16,6 +16,7 @@ from repcl.classifier.state import Checked, Checks, ClassifierState
 from repcl.classifier.store.encoder import config_json, empty_encoder, fill_encoder, tokenizer_json
 from repcl.classifier.store.files import Blobs, get_examples, put_examples
 from repcl.classifier.store.records import (
+    ENCODER,
     Blob,
     ClassRecord,
     Contents,
@@ -35,7 +36,6 @@ from repcl.methods.build import method_class
 from repcl.methods.state import check_tensors, grow_to_shapes
 from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
 
-ENCODER = "encoder.backbone."
 TENSOR = "tensor"
 CHECKS = "checks"
 ROWS_PER_PIECE = 256

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import torch
 from pydantic import Field
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -49,6 +48,8 @@ class Refit(FrozenMethod):
         self.offsets = torch.zeros(len(self.classes), dtype=torch.float64)
         present = torch.unique(self.ledger.kept.labels).long()
         if len(present) > 1:
+            from sklearn.linear_model import LogisticRegression  # takes a second, and answering needs none
+
             model = LogisticRegression(C=self.settings.inverse_penalty, max_iter=self.settings.iterations)
             with threadpool_limits(1):  # the same bits however many cores there are
                 model.fit(self._unit(self.ledger.kept.rows).numpy(), self.ledger.kept.labels.numpy())
@@ -62,6 +63,10 @@ class Refit(FrozenMethod):
         """As it was saved, if it was."""
         is_there = len(self.weights) == len(self.offsets) == len(self.classes)
         return (self.weights, self.offsets) if is_there else self.solve()
+
+    def exported_solution(self) -> dict[str, Tensor]:
+        """The fit."""
+        return dict(zip(("weights", "offsets"), super().exported_solution().values(), strict=True))
 
     def derived(self) -> dict[str, Tensor]:
         """The fit."""
