@@ -1,4 +1,4 @@
-"""From a learned classifier to a graph of operations in ONNX form, checked against torch before it is kept."""
+"""From a learned classifier to a graph in ONNX form, which is compared with torch before it is kept."""
 
 import io
 import tempfile
@@ -20,7 +20,6 @@ from repcl.classifier.store.folder import ModelFolder
 from repcl.classifier.store.graph import check_graph
 from repcl.classifier.store.records import (
     Calibration,
-    Contents,
     Export,
     Precision,
     Revision,
@@ -216,7 +215,7 @@ def _plain(graph: bytes) -> bytes:
 
 
 def _compare(state: ClassifierState, exported: Exported) -> None:
-    """Refuse an export that answers otherwise than torch: what was written down does not hold for all texts."""
+    """Refuse an export that answers otherwise than torch: what was traced does not hold for all texts."""
     texts = [*(_probe(text, state.kind) for text in SENTENCES), *state.kept_texts()[:PROBES]]
     expected = state.probabilities(texts)
     together = exported.evidence(texts, with_nearness=False).probabilities

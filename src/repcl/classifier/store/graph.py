@@ -1,6 +1,6 @@
 """A graph in ONNX form that anyone may have written, looked at before onnxruntime sees it.
 
-Such a file can name functions of other libraries, files elsewhere, loops without end, and tensors of any size.
+Such a file can name functions of other libraries, files elsewhere, endless loops, and tensors of any size.
 Here it may hold plain operations of a known kind and tensors whose numbers are in the file, and nothing else.
 The file is walked through byte by byte in protobuf's form: reading it with the library `onnx` would take more
 time than answering, and a copy of all tensors.
@@ -20,14 +20,81 @@ SIZES = {1: 4, 2: 1, 3: 1, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8}
 """Bytes of a number, by ONNX's number of its type: floats of 16 to 64 bits, whole numbers, booleans."""
 
 OPERATIONS = frozenset(
-    "Abs Add And ArgMax Cast Clip Concat Constant ConstantOfShape Cos CumSum Div DynamicQuantizeLinear Einsum "
-    "Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater GreaterOrEqual "
-    "Identity LayerNormalization Less LessOrEqual Log MatMul MatMulInteger Max Min Mod Mul Neg Not Or Pow Range "
-    "ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Round ScatterElements ScatterND Shape "
-    "Sigmoid Sign Sin Slice Softmax Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Trilu Unsqueeze Where "
-    "Xor".split()
+    [
+        "Abs",
+        "Add",
+        "And",
+        "ArgMax",
+        "Cast",
+        "Clip",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Cos",
+        "CumSum",
+        "Div",
+        "DynamicQuantizeLinear",
+        "Einsum",
+        "Equal",
+        "Erf",
+        "Exp",
+        "Expand",
+        "Flatten",
+        "Floor",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Gelu",
+        "Gemm",
+        "Greater",
+        "GreaterOrEqual",
+        "Identity",
+        "LayerNormalization",
+        "Less",
+        "LessOrEqual",
+        "Log",
+        "MatMul",
+        "MatMulInteger",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "Pow",
+        "Range",
+        "ReduceL2",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceSum",
+        "Relu",
+        "Reshape",
+        "Round",
+        "ScatterElements",
+        "ScatterND",
+        "Shape",
+        "Sigmoid",
+        "Sign",
+        "Sin",
+        "Slice",
+        "Softmax",
+        "Split",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Sum",
+        "Tanh",
+        "Tile",
+        "Transpose",
+        "Trilu",
+        "Unsqueeze",
+        "Where",
+        "Xor",
+    ]
 )
-"""Operations that an encoder and a classifier are made of. None of them runs another graph or reads a file."""
+"""Operations that encoders and classifiers are made of. None of them runs another graph or reads a file."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
