@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo test test-slow fuzz mutants check format results lock clean
+.PHONY: help demo compare docs test test-slow fuzz mutants check format results screenshots lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -18,8 +18,13 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) --no-deps --editable .
 	touch $@
 
-demo: $(VENV)/.ready  ## Learn the bundled corpus task by task and write runs/demo/report.html
-	$(REPCL) bench --benchmark demo --method repcl --method fea --method sequential --memory-per-class 3 --out runs/demo
+demo: $(VENV)/.ready  ## Teach the bundled support desk in two steps; writes runs/demo/report.html
+	$(REPCL) demo
+
+compare: $(VENV)/.ready  ## Compare six methods on the bundled desk, task by task (about ten minutes)
+	@echo "Six methods learn 30 intents in 10 tasks: about ten minutes on two cores. Stop and resume as you like."
+	$(REPCL) bench --benchmark demo --method repcl --method fea --method sequential --method joint \
+		--method instant --method refit --memory-per-class 3 --out runs/compare
 
 test: $(VENV)/.ready  ## Run the default test suite
 	$(BIN)/python -m pytest -n auto
@@ -44,6 +49,13 @@ format: $(VENV)/.ready  ## Format and fix what can be fixed
 
 results: $(VENV)/.ready  ## Write docs/results.md from its template and the stored results
 	$(BIN)/python docs/make_results.py
+
+docs: $(VENV)/.ready  ## Build the documentation site into site/; broken links are errors
+	$(BIN)/python docs/make_reference.py
+	$(BIN)/mkdocs build --strict --quiet
+
+screenshots: $(VENV)/.ready  ## Take pictures of every view of the page; needs Chromium
+	PYTHONPATH=. $(BIN)/python docs/make_screenshots.py
 
 lock: $(VENV)/.ready  ## Write requirements.lock from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable | sed -E "s|^torch(==[0-9.]+)\+cpu$$|torch\1|; s|^torch @.*|torch==2.13.0|" | sort -f > requirements.lock

@@ -42,7 +42,7 @@ class Cost:
 
 
 def cost(classes: int, texts: int, given: Assumptions) -> Cost:
-    """The cost of learning all classes, so many a task, with equally many texts each."""
+    """The cost of learning all classes, so many per task, with equally many texts each."""
     seen = [
         min(classes, end)
         for end in range(given.classes_per_task, classes + given.classes_per_task, given.classes_per_task)
@@ -101,9 +101,9 @@ def read_options() -> Assumptions:
     parser = argparse.ArgumentParser(description="cost of learning, computed from measured rates")
     defaults = Assumptions()
     for name, help_text in (
-        ("train_rate", "texts a second in a training step"),
-        ("embed_rate", "texts a second through the frozen encoder"),
-        ("booking", "seconds a text to add it to instant's sums"),
+        ("train_rate", "texts per second in a training step"),
+        ("embed_rate", "texts per second through the frozen encoder"),
+        ("booking", "seconds per text to add it to instant's sums"),
         ("solving", "seconds to solve after a task"),
         ("solving_per_class", "seconds more for each class"),
         ("initial_epochs", "epochs on new texts"),

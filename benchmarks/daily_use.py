@@ -86,7 +86,7 @@ def unknown(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[d
                     "of nearness": auroc(of_known.nearness, of_others.nearness),
                 }
             )
-        yield f"at most {most} texts a class", measured
+        yield f"at most {most} texts per class", measured
 
 
 def few(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
@@ -100,7 +100,7 @@ def few(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[dict[
             lesson = [one for own in train.values() for one in drawn(random, own, count)]
             alone = accuracy(taught(lesson), asked) if lesson else 0.0
             measured.append({"texts": alone, "texts and name": accuracy(taught([*lesson, *names]), asked)})
-        yield f"{count} texts a class", measured
+        yield f"{count} texts per class", measured
 
 
 def rare(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
@@ -119,7 +119,7 @@ def rare(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[dict
                 for name, balanced in (("texts", False), ("classes", True), ("decided", None))
             }
         )
-    yield "1 to 60 texts a class", measured
+    yield "1 to 60 texts per class", measured
 
 
 MEASURES: dict[str, Callable[[Texts, Texts, int], Iterator[tuple[str, list[dict[str, float]]]]]] = {

@@ -249,7 +249,7 @@ class Stream:
 
 
 def first_of_class(examples: Texts, most: int) -> Iterator[tuple[int, Example]]:
-    """The first examples of each class, with their places."""
+    """The first examples of each class, with their indices."""
     seen: Counter[str] = Counter()
     for index, example in enumerate(examples):
         seen[example.label] += 1

@@ -3,16 +3,16 @@
     python benchmarks/many_classes.py [--method instant] [--classes 1000] [--texts 100] [--json]
     python benchmarks/many_classes.py --life --classes 10000 --texts 10 [--json]
 
-Embeddings are made up; what real ones cost is so many texts times the encoder's seconds a text, which are
+Embeddings are made up; what real ones cost is so many texts times the encoder's seconds per text, which are
 measured apart on short texts.
 
-Without `--life`, classes arrive in four tasks. After a quarter, a half and all of them: seconds of the
-processor and of the clock so far, peak memory of the process since the first task, bytes of statistics as
+Without `--life`, classes arrive in four tasks. After a quarter, a half and all of them: CPU seconds
+and wall time so far, peak memory of the process since the first task, bytes of statistics as
 they are saved, and each divided by the number of classes. Linear growth is a quotient that does not rise.
 
 With `--life`, a classifier is taught, saved, loaded, taught one more class, asked, and a class is renamed,
 merged and removed, with an eighth, a quarter, a half and all of the classes, each in a process of its own:
-seconds of the processor for each step, how many times that is what half the classes took, and the peak memory
+CPU seconds for each step, how many times that is what half the classes took, and the peak memory
 of the whole process. A step is linear if twice the classes take at most twice the time; a quadratic one takes
 four times as long.
 """
@@ -147,7 +147,7 @@ def show(rows: list[dict[str, float]], real: float) -> None:
 
 
 def one_life(options: argparse.Namespace) -> dict[str, float]:
-    """Seconds of the processor for each step, and megabytes at the peak."""
+    """CPU seconds for each step, and megabytes at the peak."""
     warnings.simplefilter("ignore")
     classes, texts, seconds = options.classes, options.texts, {}
     classifier: Any = ContinualClassifier(options.method, options.encoder, device="cpu")

@@ -3,8 +3,8 @@
     python benchmarks/method_cost.py [--benchmark demo] [--method NAME]... [--preset cpu] [--tasks N]
                                      [--max-train-per-class N] [--max-test-per-class N] [--data-dir DIR]
 
-One thread, round 0, and seconds of the processor instead of the clock, so that a busy machine does not change
-them much. FEA is always measured, first. ACA takes relations only:
+One thread, round 0, and CPU seconds instead of wall time, so that a busy machine does not change them
+much. FEA is always measured, first. ACA takes relations only:
 
     python benchmarks/method_cost.py --benchmark fewrel --tasks 3 --max-train-per-class 16 --method aca
 """

@@ -3,8 +3,8 @@
     python benchmarks/predict_speed.py [--method instant] [--encoder minilm-l6] [--texts 1000] [--json]
 
 Ratios are printed, so that numbers from different machines can be compared. Bare means: the same encoder, on
-the same texts, tokenized, in batches of 64 by length, pooled; nothing else. One thread, and seconds of the
-processor instead of the clock, so that a busy machine does not change them much.
+the same texts, tokenized, in batches of 64 by length, pooled; nothing else. One thread, and CPU
+seconds instead of wall time, so that a busy machine does not change them much.
 """
 
 import argparse

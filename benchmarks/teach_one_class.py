@@ -4,8 +4,8 @@
 
 With a data folder the texts are CLINC150's, else made up. A lesson is `partial_fit` as users call it:
 embedding, learning, the guard before and after, calibration. Three lessons of one class each; the middle one
-counts. One thread; seconds of the processor beside those of the clock, which also counts other programs. Bare
-embedding is what the learner's encoder takes for the texts of a lesson, nothing else.
+counts. One thread; CPU seconds beside wall time, which also counts other programs. Bare embedding is what the
+learner's encoder takes for the texts of a lesson, nothing else.
 """
 
 import argparse

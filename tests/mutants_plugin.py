@@ -1,10 +1,9 @@
-"""For `make mutants` only: which tests reach a function, which run first, and an end to those that hang."""
+"""For `make mutants` only: which tests reach a function, and an end to those that hang."""
 
 import gc
 import json
 import os
 import signal
-from collections import defaultdict
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -33,21 +32,9 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the mutant's own module stand first, then quick ones; equal parameters stand together."""
-    module = os.environ.get("MUTANT_UNDER_TEST", "").rpartition(".")[0].rpartition(".")[2]
-    seconds: dict[Path, float] = defaultdict(float)
-    first_use: dict[tuple[Path, str], int] = {}
-    for index, item in enumerate(items):
-        item._nodeid = item.nodeid  # type: ignore[attr-defined]  # mutmut 3.8 reads what pytest 9.2 has not
-        seconds[item.path] += seconds_of_tests().get(item.nodeid, 0.0)
-        first_use.setdefault((item.path, _parameters(item)), index)
-    items.sort(
-        key=lambda item: (
-            not (module and item.path.name.startswith(f"test_{module}")),
-            seconds[item.path],
-            first_use[item.path, _parameters(item)],
-        )
-    )
+    """Give tests the attribute that mutmut 3.8 reads and pytest 9.2 has not."""
+    for item in items:
+        item._nodeid = item.nodeid  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,10 +64,6 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def _parameters(item: pytest.Item) -> str:
-    return getattr(getattr(item, "callspec", None), "id", "")
 
 
 def _forget_cached_results(item: pytest.Item) -> None:

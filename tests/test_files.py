@@ -11,6 +11,7 @@ from repcl import files
 from repcl.files import (
     PART,
     NotPlainFile,
+    about,
     is_plain,
     open_plain,
     parse_json,
@@ -71,6 +72,13 @@ def test_durable_bytes_reach_the_disk_before_their_name(tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "replace", lambda *paths: (told.append("replace"), replace(*paths)))
     write_whole(tmp_path / "a", "new", durable=True)
     assert told == ["settle new", "replace"]
+
+
+def test_a_file_is_durable_if_nothing_else_is_said(tmp_path: Path, monkeypatch) -> None:
+    told: list[Path] = []
+    monkeypatch.setattr(files, "settle", told.append)
+    write_whole(tmp_path / "a", "new")
+    assert len(told) == 1
 
 
 def test_a_file_that_need_not_be_durable_is_not_settled(tmp_path: Path, monkeypatch) -> None:
@@ -306,3 +314,26 @@ def test_json_that_cannot_be_used_is_an_error_of_value(data: bytes) -> None:
 )
 def test_json_that_can_be_used_is_read(data: bytes | str, value: object) -> None:
     assert parse_json(data) == value
+
+
+@pytest.mark.parametrize("full", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+@pytest.mark.parametrize("name", ["a.csv", b"a.csv"])
+def test_a_full_disk_is_named_with_the_file(full: int, name: str | bytes) -> None:
+    assert about(OSError(full, "No space", name)) == (
+        "a.csv could not be written, for the disk is full: make room, then run the command again."
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "where", "reason"),
+    [
+        (OSError(errno.EACCES, "Permission denied", "a.csv"), "a.csv", "Permission denied"),
+        (OSError(errno.EACCES, "Permission denied", 3), "A file", "Permission denied"),
+        (OSError("the line\x00 is dead"), "A file", r"the line\x00 is dead"),
+        (TimeoutError(), "A file", "TimeoutError"),
+    ],
+)
+def test_what_the_operating_system_refuses_is_a_sentence(error: OSError, where: str, reason: str) -> None:
+    assert about(error) == (
+        f"{where} could not be read or written ({reason}): check the path, permissions and the disk."
+    )

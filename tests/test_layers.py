@@ -11,6 +11,7 @@ import repcl
 PACKAGE = Path(repcl.__file__).parent
 LAYERS = [
     {"cli"},
+    {"serving"},
     {"classifier", "experiments"},
     {"presets"},
     {"analysis"},
@@ -26,7 +27,7 @@ LAYERS = [
     {"errors"},
     {"lazy"},
 ]
-HEIGHT = {name: len(LAYERS) - place for place, names in enumerate(LAYERS) for name in names}
+HEIGHT = {name: len(LAYERS) - index for index, names in enumerate(LAYERS) for name in names}
 FREE = {"__init__", "__main__"}
 
 

@@ -292,7 +292,7 @@ def gradients_of(monkeypatch: pytest.MonkeyPatch, chunks: int) -> list[Tensor]:
             parameter.grad.clone().flatten() for parameter in parameters if parameter.grad is not None
         )
 
-    monkeypatch.setattr("repcl.training.stage.clip_grad_norm_", look)
+    monkeypatch.setattr("repcl.training.stage._clip", look)
     tiny_rate = {"learning_rate": 1e-9, "head_learning_rate": 1e-9}  # so that steps do not add up differences
     learn("repcl", Processes(chunks=chunks), initial_epochs=1, replay_epochs=1, **tiny_rate)
     return seen

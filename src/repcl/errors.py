@@ -83,6 +83,11 @@ def listed(names: Iterable[str], most: int = NAMES_SHOWN) -> str:
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
+def counted(number: int, word: str) -> str:
+    """A number with its noun: 1 class, 2 classes."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"
+
+
 def _same_error(kind: type[RepclError], args: tuple[object, ...]) -> RepclError:
     """An error as it was in another process, whatever its class is made from."""
     error = kind.__new__(kind)

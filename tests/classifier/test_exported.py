@@ -1,4 +1,4 @@
-"""An export answers as the revision does, belongs to what it was made from, and is refused from a stranger."""
+"""An export answers as its revision does, belongs to what it was made from, and a stranger's is refused."""
 
 from collections.abc import Callable
 from pathlib import Path

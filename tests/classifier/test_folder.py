@@ -510,3 +510,19 @@ def test_reading_needs_no_lock_and_writes_nothing(model):
         assert answers(model).shape == (30, 3)
     after = contents(model)
     assert {name for name in after if after[name] != before.get(name)} <= {"lock"}
+
+
+def test_the_revision_in_use_is_kept_though_it_is_old(make, tmp_path):
+    clf = make("ncm").fit(*toy("fruit", "vehicle"))
+    for _ in range(3):
+        clf.save(tmp_path / "model")
+    folder = ModelFolder(tmp_path / "model")
+    with folder.lock("test"):
+        folder.rollback(1)
+        assert folder.keep_last(1) == [2]
+    assert (folder.numbers(), folder.current()) == ([1, 3], 1)
+    with folder.lock("test"):
+        folder.rollback(3)
+    assert folder.numbers() == [1, 3]  # until the next update
+    ContinualClassifier.load(tmp_path / "model", device="cpu").save(tmp_path / "model")
+    assert folder.numbers() == [4]

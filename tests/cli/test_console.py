@@ -9,7 +9,7 @@ from repcl.benchmarks import StreamSpec
 from repcl.cli.console import make_console, sentence_console
 from repcl.cli.progress import GridProgress
 from repcl.cli.tables import print_results, print_table
-from repcl.experiments.runs.observers import Ended, TaskBegins
+from repcl.experiments.runs.observers import Ended, StageBegins, StepEnds, TaskBegins
 from repcl.experiments.runs.pool import Failure
 from repcl.experiments.runs.spec import ResolvedRun, RunPlan, RunSpec
 from tests.experiments.made_up import class_names, invent_predictions, write_run
@@ -17,8 +17,8 @@ from tests.experiments.made_up import class_names, invent_predictions, write_run
 ODD = "[/tmp/x] [enforce fail at alloc_cpu.cpp:117] :car: a\\[b]"
 
 
-def paper(*, is_terminal: bool = False) -> Console:
-    return Console(file=StringIO(), width=200, force_terminal=is_terminal)
+def paper(*, is_terminal: bool = False, width: int = 200) -> Console:
+    return Console(file=StringIO(), width=width, force_terminal=is_terminal)
 
 
 def written(console: Console) -> str:
@@ -43,7 +43,7 @@ def test_the_table_of_results_names_a_benchmark_with_brackets(tmp_path):
     classes, console = class_names(2, 1), paper()
     tested = invent_predictions(classes, round=0, keeps=0.9)
     print_results([write_run(tmp_path, "fea", tested, classes=classes, benchmark="my [data]")], console)
-    assert "my [data], 1 round, percent" in written(console)
+    assert "my [data], percent" in written(console)
 
 
 def test_the_reason_of_a_failed_run_is_printed_as_it_is():
@@ -61,6 +61,18 @@ def test_a_bar_shows_the_title_of_its_run_as_it_is():
         progress.hear(0, TaskBegins(0, 2))
         progress.bars.refresh()
     assert f"{ODD} fea round 0" in written(console)
+
+
+def test_bar_and_times_stay_where_losses_are_long():
+    console = paper(is_terminal=True, width=80)
+    with GridProgress(["hwu64 repcl round 0"], console) as progress:
+        progress.hear(0, StageBegins("initial learning", 5, 100))
+        progress.hear(0, StepEnds({f"a long name of a loss {number}": 0.5 for number in range(9)}))
+        progress.bars.refresh()
+    line = [line for line in written(console).splitlines() if "hwu64 repcl round 0" in line][-1]
+    assert "━" in line
+    assert "elapsed" in line
+    assert "left" in line
 
 
 def test_an_error_names_a_path_with_a_backslash_before_a_bracket(repcl, tmp_path):

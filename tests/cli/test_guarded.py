@@ -189,6 +189,23 @@ def test_control_c_ends_with_130_and_a_sentence():
     assert error.decode().strip() == "Stopped. What was finished before is kept."
 
 
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("bench", "Finished runs and tasks are kept, and the same command resumes."),
+        ("learn", "The model is as it was before."),
+        ("evaluate", "What was finished before is kept."),
+    ],
+)
+def test_control_c_says_what_the_command_leaves(capsys, command, kept):
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit):
+        run_guarded(stop, [command, "more"])
+    assert capsys.readouterr().err.strip() == f"Stopped. {kept}"
+
+
 WAITING = """
 import signal, sys, typer
 signal.signal(signal.SIGINT, signal.default_int_handler)  # programs in the background are started without it

@@ -723,3 +723,21 @@ def test_json_stays_json_where_the_output_has_no_such_letters(model):
     )
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["classes"] == ["größe 日本", "vehicle"]
+
+
+def test_a_folder_keeps_as_many_revisions_as_it_was_told(repcl, model):
+    shown = repcl("history", model, "--keep-last", 2).out
+    assert "After every update the newest 2 revisions and the one in use are kept." in shown
+    for old, new in zip(["fruit", "a", "b"], ["a", "b", "c"], strict=True):
+        assert repcl("classes", "rename", model, old, new).code == 0
+    assert ModelFolder(model).numbers() == [3, 4]
+    assert "All revisions are kept from now on." in repcl("history", model, "--keep-last", 0).out
+    repcl("classes", "rename", model, "c", "d")
+    assert ModelFolder(model).numbers() == [3, 4, 5]
+
+
+def test_learn_says_how_many_revisions_to_keep(repcl, model, tmp_path):
+    data = tmp_path / "more.csv"
+    data.write_text("text,label\nthe sun is warm,weather\n")
+    assert repcl("learn", model, data, "--keep-last", 1, "--accept", "--device", "cpu").code == 0
+    assert ModelFolder(model).numbers() == [2]

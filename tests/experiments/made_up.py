@@ -46,6 +46,7 @@ def write_run(
     statistics_bytes: int = 0,
     settings: dict[str, object] | None = None,
     preset: str = "cpu",
+    seconds: Seconds | None = None,
 ) -> Result:
     """A result with its predictions, laid out as `run_experiment` does."""
     method, _, variant = row.partition("@")
@@ -81,7 +82,8 @@ def write_run(
         backward_transfer=scores.backward_transfer,
         forgetting_rate_f1=scores.forgetting_rate_f1,
         predictions=PREDICTIONS,
-        seconds=Seconds(
+        seconds=seconds
+        or Seconds(
             tasks=[{"initial learning": 30.0, "memory update": 2.0, "evaluation": 1.0} for _ in classes],
             all=33.0 * len(classes),
         ),

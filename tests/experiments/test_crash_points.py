@@ -1,4 +1,4 @@
-"""Runs and reports may end at any operation on files: what is there is whole, and the same command goes on.
+"""Runs and reports may end at any operation on files: what is there is whole, and the same command resumes.
 
 As for model folders (`tests/classifier/test_crash_points.py`): an action is run once to count its operations,
 then once per operation and way to break, in a forked process.

@@ -97,7 +97,7 @@ def test_only_supervised_contrast_pushes_the_nearer_positive_away(
 
 
 def test_supervised_info_nce_never_pushes_a_positive_away() -> None:
-    # a step of a positive towards the anchor always raises their cosine
+    # a step of a positive toward the anchor always raises their cosine
     anchors, labels, _, _ = random_case(0, batch=1, queue=0, classes=1)
     positives = torch.nn.functional.normalize(torch.randn(6, 5, dtype=torch.float64), dim=1).requires_grad_()
     negatives = torch.randn(4, 5, dtype=torch.float64)

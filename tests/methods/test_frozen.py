@@ -348,7 +348,7 @@ def test_the_covariance_is_that_around_class_means() -> None:
     assert within_class_covariance(moments).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
-def test_shrinkage_moves_the_covariance_towards_an_even_spread() -> None:
+def test_shrinkage_moves_the_covariance_toward_an_even_spread() -> None:
     found = shrunk(torch.tensor([[3.0, 1.0], [1.0, 1.0]], dtype=torch.float64), 0.5)
     assert found.tolist() == [[2.5, 0.5], [0.5, 1.5]]
 
@@ -379,7 +379,7 @@ def test_a_loaded_refit_does_not_fit_again(monkeypatch: pytest.MonkeyPatch) -> N
     copy.classes = list(method.classes)
     grow_to_shapes(copy, method.state_dict())
     copy.load_state_dict(method.state_dict())
-    monkeypatch.setattr("repcl.methods.frozen.refit.LogisticRegression", None)
+    monkeypatch.setattr("repcl.methods.frozen.logistic.LogisticRegression", None)
     assert torch.equal(copy.scores(unseen("fruit")), method.scores(unseen("fruit")))
 
 
@@ -480,3 +480,17 @@ def test_names_of_many_classes_are_looked_up_and_not_searched_one_by_one(monkeyp
     first.regroup_classes({name: [name] for name in first.classes})
     assert len(first.classes) == 300
     assert Counted.compared < 20 * 300  # one by one would be 200 * 200 / 2 times, several times over
+
+
+def test_refit_takes_over_a_saved_fit_as_it_is() -> None:
+    method = learned(Refit, toy_task("sentence", "fruit", "vehicle"))
+    found = {"weights": method.weights + 1.0, "offsets": method.offsets + 2.0}
+    method.take_derived(found)
+    assert (method.weights is found["weights"], method.offsets is found["offsets"]) == (True, True)
+
+
+def test_refit_computes_a_fit_again_of_which_only_half_was_saved() -> None:
+    method = learned(Refit, toy_task("sentence", "fruit", "vehicle"))
+    own = method.weights
+    method.take_derived({"weights": own + 1.0})
+    assert method.weights is own

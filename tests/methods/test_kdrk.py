@@ -156,6 +156,11 @@ def test_the_second_version_looks_at_the_most_probable_slots_and_none() -> None:
     assert kept[0].tolist() == pytest.approx([0.005025, 0.994975, 0.0, 0.0], abs=1e-6)
 
 
+def test_the_slots_of_each_text_are_shares_of_their_own_sum() -> None:
+    kept = most_probable(rows((0.005, 0.99, 0.003, 0.002), (0.3, 0.4, 0.05, 0.25)), has_none=False)
+    assert kept.sum(dim=1).tolist() == pytest.approx([1.0, 1.0])
+
+
 def test_slots_are_kept_until_nine_tenths_are_reached() -> None:
     kept = most_probable(rows((0.3, 0.4, 0.05, 0.25)), has_none=False)  # 0.4, 0.7, 0.95: three are enough
     assert kept[0].tolist() == pytest.approx([0.3 / 0.95, 0.4 / 0.95, 0.0, 0.25 / 0.95])

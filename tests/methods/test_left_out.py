@@ -53,7 +53,7 @@ def test_answers_are_those_of_a_learner_that_never_saw_the_text(
 
 
 def test_lda_without_a_text_keeps_only_the_even_spread() -> None:
-    """A plain computation of mean and covariance without the text, shrunk towards the spread with it."""
+    """A plain computation of mean and covariance without the text, shrunk toward the spread with it."""
     method = learned(LDA, TASK.train, shrinkage=0.3)
     rows = method.embed(TASK.train).double() / 2**15
     labels = torch.tensor([method.classes.index(example.label) for example in TASK.train])
@@ -116,12 +116,12 @@ def test_a_text_that_decides_a_quarter_of_its_fit_loses_that_quarter() -> None:
     assert found.tolist() == [[pytest.approx(0.6), pytest.approx(0.1 / 0.75)]]
 
 
-def test_nearest_others_leave_the_text_itself_out() -> None:
+def test_nearest_others_leave_the_text_and_its_copies_out() -> None:
     kept = KeptRows(2)
-    kept.add(torch.tensor([[100, 0], [100, 0], [0, 100]]).short(), torch.tensor([0, 0, 1]))
-    nearest, stranger = nearest_others(kept, torch.tensor([0, 2]))
-    assert nearest.tolist() == [pytest.approx(1.0), pytest.approx(0.0)]
-    assert stranger.tolist() == [pytest.approx(0.0), pytest.approx(0.0)]
+    kept.add(torch.tensor([[100, 0], [100, 0], [0, 100], [200, 1]]).short(), torch.tensor([0, 0, 1, 0]))
+    nearest, stranger = nearest_others(kept, row_keys(kept.rows), torch.tensor([0, 2]))
+    assert nearest.tolist() == [pytest.approx(200 / 40001**0.5), pytest.approx(1 / 40001**0.5)]
+    assert stranger.tolist() == [pytest.approx(0.0), pytest.approx(1 / 40001**0.5)]
 
 
 def test_classes_are_balanced_where_left_out_texts_gain_recall(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,14 +133,25 @@ def test_classes_are_balanced_where_left_out_texts_gain_recall(monkeypatch: pyte
     assert not learned(Instant, uneven, features=40).is_balanced
 
 
+@pytest.mark.parametrize(("fruits", "is_asked"), [(2, False), (3, True)])
+def test_recall_is_asked_where_a_class_is_three_times_as_large_as_another(
+    fruits: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(Instant, "_left_out_recall", lambda *_, balanced: float(asked.append(balanced) or 0))
+    fruit = [example for example in TASK.train if example.label == "fruit"]
+    learned(Instant, [*fruit[:fruits], TASK.train[-1]], features=40)
+    assert asked == ([False, True] if is_asked else [])
+
+
 def test_recall_is_averaged_over_classes() -> None:
     method = learned(Instant, TASK.train, features=40, ridge=0.5)
-    found = method.left_out()
+    found, once = method.left_out(), torch.ones(len(TASK.train), dtype=torch.float64)
     (scores,) = [method._left_out_by(0, method._factors[0], method._solution[0], method.ledger.kept.rows,
-                                     found.labels, balanced=False)]  # fmt: skip
+                                     found.labels, once, balanced=False)]  # fmt: skip
     is_right = scores.argmax(dim=1) == found.labels
     by_class = [is_right[found.labels == label].double().mean() for label in range(3)]
-    recall = method._left_out_recall(method.ledger.kept.rows, found.labels, balanced=False)
+    recall = method._left_out_recall(method.ledger.kept.rows, found.labels, once, balanced=False)
     assert recall == pytest.approx(float(sum(by_class) / 3))
 
 

@@ -121,11 +121,15 @@ def test_the_momentum_branch_gets_no_gradient(on_momentum_copy: OnCopy) -> None:
 
 
 def test_the_optimizer_does_not_move_the_momentum_branch(on_momentum_copy: OnCopy) -> None:
-    copies: list[tuple[nn.Module, list[Tensor]]] = []
-    on_momentum_copy(lambda module: copies.append((module, [value.clone() for value in module.parameters()])))
+    copies: list[tuple[nn.Module, dict[str, Tensor]]] = []
+    on_momentum_copy(
+        lambda module: copies.append(
+            (module, {name: value.clone() for name, value in module.named_parameters()})
+        )
+    )
     made(momentum=1.0).learn(two_tasks()[0])
     for module, first in copies:
-        assert all(torch.equal(now, then) for now, then in zip(module.parameters(), first, strict=True))
+        assert all(torch.equal(now, first[name]) for name, now in module.named_parameters())
 
 
 def test_the_momentum_branch_follows_the_encoder(on_momentum_copy: OnCopy) -> None:

@@ -1,4 +1,4 @@
-"""The pull towards the untouched encoder."""
+"""The pull toward the untouched encoder."""
 
 from pathlib import Path
 from typing import Any

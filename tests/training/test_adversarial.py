@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 import torch
@@ -191,6 +192,9 @@ class Classifier(nn.Module):
             self.head.output.weight = nn.Parameter(torch.randn(2, 32))
         self.observer = Observer()
         self.processes = ALONE
+
+    def occurring_rows(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def loss_at(self, perturbation: Tensor | None = None) -> Tensor:
         return cross_entropy(self.head(self.encoder.represent(self.batch, perturbation)), self.batch.labels)

@@ -1,6 +1,7 @@
 """The only optimization loop, and its optimizer."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -56,6 +57,9 @@ class ToyLearner(nn.Module):
         with torch.no_grad():
             self.encoder.weight.fill_(1.0)
             self.head.weight.fill_(1.0)
+
+    def occurring_rows(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def loss(self, batch: float) -> LossTerms:
         return {"loss": batch * (self.encoder.weight + self.head.weight).sum()}
@@ -492,3 +496,11 @@ def test_a_fraction_of_a_warm_up_step_lasts_one_step() -> None:
     optimizer.step()
     warmup.step()
     assert optimizer.param_groups[0]["lr"] == 1.0
+
+
+def test_a_warm_up_of_one_and_a_half_steps_is_risen_to_two_thirds_after_one() -> None:
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    warmup = build_schedule(optimizer, SETTINGS, 1.5)
+    optimizer.step()
+    warmup.step()
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(1 / 1.5)

@@ -25,7 +25,7 @@ def independent_pairs(
 
     `shifted` takes a following right half, and leaves out a pair that is a text with itself. `drawn` draws
     with replacement, as the authors' code does, and hits one such pair on average, which pulls the estimate
-    down towards ln n.
+    down toward ln n.
     """
     left = torch.arange(len(drawn))
     if how == "drawn":

@@ -1,4 +1,4 @@
-"""Reads a user's class order: one name a line, or a JSON list of tasks, each a list of names."""
+"""Reads a user's class order: one name per line, or a JSON list of tasks, each a list of names."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def read_class_order(path: Path, known: list[str]) -> tuple[list[str], list[list
 
 def _parsed(path: Path) -> tuple[list[str], list[list[str]] | None]:
     if not path.is_file():
-        raise InvalidData(f"There is no class order file {path}: give a file with one class name a line.")
+        raise InvalidData(f"There is no class order file {path}: give a file with one class name per line.")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

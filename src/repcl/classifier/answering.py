@@ -126,6 +126,11 @@ def _least_confidence(calibration: Calibration, threshold: float | str) -> float
                 "holdout_per_class above 0."
             )
         return calibration.threshold
+    return threshold_number(threshold)
+
+
+def threshold_number(threshold: float | str) -> float:
+    """A threshold that a user gave, checked."""
     try:
         least = float(threshold)
     except ValueError as error:

@@ -1,6 +1,6 @@
 """Temperature and thresholds, chosen by answers to texts of known classes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,29 +59,39 @@ def calibrate(
     found = probabilities(scores, temperature)
     return Calibration(
         temperature=temperature,
-        threshold=_least_of(found.max(axis=1)),
+        threshold=least_of(found.max(axis=1)),
         texts=len(columns),
-        familiarity=_familiarity(scores, columns, temperature, names, nearness) if nearness else None,
+        familiarity=_familiarity_of(scores, columns, temperature, names, nearness) if nearness else None,
     )
 
 
-def _familiarity(
+def _familiarity_of(
     scores: Scores, labels: NDArray[Any], temperature: float, names: Sequence[str], nearness: Nearness
 ) -> Familiarity | None:
-    """Tell texts of known classes from the same texts as they would look if their class were not known."""
-    from sklearn.linear_model import LogisticRegression  # takes a second to import
-
+    """Familiarity of texts with one label each."""
     rows = nearness.texts
     if len(rows) < ENOUGH or scores.shape[1] < 3:
         return None
     known, strange = scores[rows], scores[rows].copy()
     strange[np.arange(len(rows)), labels[rows]] = -np.inf
-    signs = np.concatenate(
-        [
-            signs_of(probabilities(known, temperature), nearness.nearest),
-            signs_of(probabilities(strange, temperature), nearness.nearest_stranger),
-        ]
+    return familiarity(
+        probabilities(known, temperature), probabilities(strange, temperature), names, nearness
     )
+
+
+def familiarity(known: Scores, strange: Scores, names: Sequence[str], nearness: Nearness) -> Familiarity:
+    """Tell texts of known classes from the same texts as they would look if their class were not known.
+
+    Args:
+        known: probabilities of the texts that nearness is of, (texts, classes).
+        strange: the same without their own classes.
+        names: of the classes.
+        nearness: of the texts to others.
+    """
+    from sklearn.linear_model import LogisticRegression  # takes a second to import
+
+    rows = nearness.texts
+    signs = np.concatenate([signs_of(known, nearness.nearest), signs_of(strange, nearness.nearest_stranger)])
     center, spread = signs.mean(axis=0), np.maximum(signs.std(axis=0), 1e-6)
     is_known = np.repeat([1, 0], len(rows))
     model = LogisticRegression().fit((signs - center) / spread, is_known)
@@ -90,24 +100,40 @@ def _familiarity(
     reached = sigmoid(signs[: len(rows)] @ weights + offset)
     answers = known.argmax(axis=1)
     own = {
-        names[int(index)]: _least_of(reached[answers == index])
+        names[int(index)]: least_of(reached[answers == index])
         for index in np.flatnonzero(np.bincount(answers) >= ENOUGH_OF_A_CLASS)
     }
     return Familiarity(
         confidence=float(weights[0]),
         nearness=float(weights[1]),
         offset=offset,
-        threshold=_least_of(reached),
+        threshold=least_of(reached),
         class_thresholds=own,
         least_nearness=min(1.0, float(nearness.nearest.min())) if len(rows) >= ENOUGH_TO_BE_FAR else None,
     )
 
 
-def _least_of(reached: Scores) -> float:
+def least_of(reached: Scores) -> float:
     """What the share of texts that is to be accepted reaches; the least of all where texts are few."""
     refused = int((1 - ACCEPTED) * (len(reached) + 1))
     ordered = np.sort(reached)
     return float(min(ordered[refused - 1] if refused else ordered[0], 1.0))
+
+
+def renamed(calibration: Calibration, old: str, new: str) -> Calibration:
+    """The calibration with what belongs to a class under its new name."""
+
+    def under_new_name(own: Mapping[str, Any]) -> dict[str, Any]:
+        return {new if name == old else name: value for name, value in own.items()}
+
+    signs, labels = calibration.familiarity, calibration.labels
+    return calibration.model_copy(
+        update={
+            "familiarity": signs
+            and signs.model_copy(update={"class_thresholds": under_new_name(signs.class_thresholds)}),
+            "labels": labels and labels.model_copy(update={"classes": under_new_name(labels.classes)}),
+        }
+    )
 
 
 def _temperature(scores: Scores, labels: NDArray[Any]) -> float:

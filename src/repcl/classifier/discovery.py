@@ -14,6 +14,9 @@ from repcl.data import Example
 from repcl.errors import InvalidSetting
 from repcl.methods.frozen.method import FrozenMethod
 
+FEWEST_GUIDED = 2
+"""With no more texts than that, learned classes say nothing about the number of groups."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -70,17 +73,45 @@ def discover(
         raise InvalidSetting(
             f"Expected at most {len(unique)} groups for as many unknown texts, found {groups}."
         )
-    vectors, guide = embed(state, unique), None
-    if groups is None and len(unique) > 2:
-        guide = learned_guide(*kept(state), is_trained=not isinstance(state.method, FrozenMethod))
-    labels, separation = group_vectors(vectors, groups, guide)
+    known = kept(state) if groups is None and len(unique) > FEWEST_GUIDED else None
+    found, separation = grouped(
+        unique,
+        embed(state, unique),
+        known=known,
+        is_trained=not isinstance(state.method, FrozenMethod),
+        groups=groups,
+    )
     return Discovery(
         asked=len(examples),
         unknown=len(unknown),
         repeated=len(unknown) - len(unique),
-        groups=_groups(unique, vectors, labels),
+        groups=found,
         separation=separation,
     )
+
+
+def grouped(
+    examples: Sequence[Example],
+    vectors: Vectors,
+    *,
+    known: tuple[Vectors, Labels] | None,
+    is_trained: bool,
+    groups: int | None = None,
+) -> tuple[tuple[Group, ...], float | None]:
+    """Examples in groups of alike ones, the largest first, and how far these are apart.
+
+    Args:
+        examples: each once.
+        vectors: of the examples, (examples, size).
+        known: vectors and classes of learned texts, which say how far apart classes are.
+        is_trained: whether the vectors were trained to tell the learned classes apart.
+        groups: how many to form, where `known` does not decide.
+    """
+    guide = None
+    if groups is None and known is not None and len(examples) > FEWEST_GUIDED:
+        guide = learned_guide(*known, is_trained=is_trained)
+    labels, separation = group_vectors(vectors, groups, guide)
+    return _groups(examples, vectors, labels), separation
 
 
 def _groups(examples: Sequence[Example], vectors: Vectors, labels: Labels) -> tuple[Group, ...]:

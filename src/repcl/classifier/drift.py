@@ -1,6 +1,5 @@
 """Has what comes in changed? Shares of unknown texts and of classes, against those learned or seen before."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import asin, sqrt
@@ -144,8 +143,8 @@ def _asked(state: ClassifierState, texts: Any, what: str) -> _Counts:
     has_rule = state.calibration.threshold is not None
     if has_rule:
         is_unknown = state.unknown_rule().applies(evidence)
-    names = [state.method.classes[index] for index in evidence.probabilities.argmax(axis=1)]
-    counted = Counter(name for name, has_none in zip(names, is_unknown, strict=True) if not has_none)
+    times = state.has_labels(evidence.probabilities[~is_unknown]).sum(axis=0)
+    counted = dict(zip(state.method.classes, times.tolist(), strict=True))
     return _Counts(counted, float(is_unknown.sum()) if has_rule else None, float(len(examples)))
 
 

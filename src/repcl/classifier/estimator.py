@@ -17,9 +17,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from repcl.classifier import updates
-from repcl.classifier.answerer import in_columns
 from repcl.classifier.drift import Drift, drift
 from repcl.classifier.guard import TOLERANCE, ForgettingWarning
+from repcl.classifier.improvement import DUET, improve
 from repcl.classifier.inputs import (
     InvalidInput,
     Label,
@@ -31,9 +31,10 @@ from repcl.classifier.inputs import (
     label_type,
     labeled,
 )
+from repcl.classifier.label_sets import as_answers, as_label_sets, each_label, refuse_separator
 from repcl.classifier.labels import note_spellings, settled, spoken
 from repcl.classifier.neighbors import Neighbor, nearest_texts
-from repcl.classifier.state import ClassifierState, method_settings, new_state
+from repcl.classifier.state import AUTO, ClassifierState, decided, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
 from repcl.classifier.store.records import (
@@ -48,6 +49,7 @@ from repcl.classifier.store.records import (
 )
 from repcl.classifier.store.snapshot import pack, unpack
 from repcl.classifier.suggestion import Suggestion, suggest
+from repcl.classifier.weights import weighted
 from repcl.data import Example, InputKind
 from repcl.errors import InvalidSetting, RepclError, UnknownName, shortened
 from repcl.methods import Method
@@ -63,7 +65,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A text classifier that learns new classes in any call of `partial_fit` and keeps the old ones.
 
     Args:
-        method: a name in `METHODS`.
+        method: a name in `METHODS`, with `@variant` if wanted; "auto" is the best learner that learns a class
+            within seconds, and is stored as the one it is.
         encoder: a bundled name, a local folder or a Hugging Face id.
         memory_per_class: exemplars kept of each class; 0 for methods that need none.
         memory_total: exemplars kept in total.
@@ -74,6 +77,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tolerance: share of the texts of old classes that an update may lose; 1 accepts every update.
         seed: decides every random draw.
         device: the best one present if not given.
+        multilabel: a text may have several labels; for methods that can, as `instant`.
 
     Attributes:
         classes_: the labels, sorted, in the type they were given in.
@@ -82,7 +86,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Example:
         >>> from repcl import ContinualClassifier
-        >>> clf = ContinualClassifier(method="instant")  # doctest: +SKIP
+        >>> clf = ContinualClassifier()  # doctest: +SKIP
         >>> clf.partial_fit(["where is my parcel"], ["delivery"])  # doctest: +SKIP
         >>> clf.predict(["my parcel is late"])  # doctest: +SKIP
     """
@@ -94,7 +98,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(  # noqa: PLR0913 (scikit-learn wants every parameter here)
         self,
-        method: str = "repcl",
+        method: str = AUTO,
         encoder: str = "minilm-l6",
         memory_per_class: int = 10,
         memory_total: int | None = None,
@@ -104,6 +108,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tolerance: float = TOLERANCE,
         seed: int = 0,
         device: str | None = None,
+        multilabel: bool = False,
     ) -> None:
         self.method = method
         self.encoder = encoder
@@ -115,13 +120,20 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tolerance = tolerance
         self.seed = seed
         self.device = device
+        self.multilabel = multilabel
 
     # ---- learning -------------------------------------------------------------------------------
 
-    def fit(self: Own, X: Any, y: Any) -> Own:
-        """Forget everything and learn texts `X` with labels `y`."""
+    def fit(self: Own, X: Any, y: Any, sample_weight: Any = None) -> Own:
+        """Forget everything and learn texts `X` with labels `y`.
+
+        Args:
+            X: a sequence of str, or of `Example` for relations and events.
+            y: their labels, str or int.
+            sample_weight: how many times each text counts, from 0 on; once if not given.
+        """
         self._check_parameters()
-        examples, given = _read(X, y)
+        examples, given = self._read(X, y, sample_weight, several=self.multilabel)
         labels = _settled(given, ())
         checked = labeled(examples, labels)
         self._state = self._new_state(common_kind(examples), label_type(labels))
@@ -137,7 +149,13 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(
-        self: Own, X: Any, y: Any, classes: Any = None, *, observer: Observer | None = None
+        self: Own,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        observer: Observer | None = None,
     ) -> Own:
         """Learn texts `X` with labels `y`; labels not seen before are new classes.
 
@@ -147,11 +165,12 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: a sequence of str, or of `Example` for relations and events.
             y: their labels, str or int.
             classes: if given, labels outside it are refused, and all of it is in `classes_` at once.
+            sample_weight: how many times each text counts, from 0 on; once if not given.
             observer: hears about progress.
         """
         self._check_parameters()
-        examples, given = _read(X, y)
         state = self.fitted_state() if self._state is not None else None
+        examples, given = self._read(X, y, sample_weight, several=self._takes_several)
         kind = common_kind(examples, state.kind if state else None)
         announced = as_labels(classes, len(classes)) if classes is not None else []
         every = _settled([*given, *announced], state.names if state else ())
@@ -180,6 +199,52 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
+    def improve(
+        self: Own,
+        X: Any = (),
+        y: Any = (),
+        *,
+        settings: Mapping[str, Any] | None = None,
+        observer: Observer | None = None,
+    ) -> Own:
+        """Train a duet from what is kept, and become it; for the frozen learners (`instant`, ...).
+
+        `last_update_` says what that did to texts that were held out from both. Where it is refused, because
+        they do not gain by it, the classifier stays as it is.
+
+        Args:
+            X: texts that were learned; the more of them, the better. Those that are kept are used anyway.
+            y: their labels.
+            settings: of the trained half, such as `{"trained": "fea"}`.
+            observer: hears about progress.
+        """
+        state = self.fitted_state()
+        examples = as_examples(X)
+        labels = as_labels(y, len(examples))
+        if examples:
+            common_kind(examples, state.kind)
+            label_type(labels, state.label_type)
+        given = labeled(examples, _settled(labels, state.names)) if examples else []
+        found = improve(
+            state,
+            given,
+            settings=settings or {},
+            preset=self.preset,
+            memory_per_class=self.memory_per_class,
+            per_class=self.holdout_per_class,
+            tolerance=self.tolerance,
+            observer=observer,
+        )
+        self.last_update_ = found.update
+        if found.update.is_refused:
+            reasons = "; ".join(found.update.reasons)
+            warnings.warn(f"The model stays as it is: {reasons}.", ForgettingWarning, stacklevel=2)
+            return self
+        found.state.record(found.update)
+        self._state = found.state
+        self.set_params(method=DUET, settings=dict(found.settings))
+        return self
+
     def forget_texts(self: Own, X: Any, y: Any = None) -> Own:
         """Take back texts that were learned or held out; a class that loses its last text is removed.
 
@@ -196,7 +261,10 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         common_kind(examples, state.kind)
         labels: list[Label] = [""] * len(examples)
         if y is not None:
-            labels = as_labels(y, len(examples))
+            if state.is_multilabel:
+                examples, labels = each_label(examples, y)
+            else:
+                labels = as_labels(y, len(examples))
             label_type(labels, state.label_type)
             names = settled(map(str, labels), state.names)
             labels = [names[str(label)] for label in labels]
@@ -212,7 +280,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ---- predicting -----------------------------------------------------------------------------
 
     def predict(self, X: Any, *, unknown: Label | None = None, threshold: float | str = "auto") -> Any:
-        """The most likely label of each text.
+        """The most likely label of each text; with `multilabel` the tuple of its labels, perhaps none.
 
         An empty text says nothing. Without `unknown` it still gets a class, with a warning, for nothing else
         can be answered; with `unknown` it is unknown under any threshold.
@@ -220,9 +288,12 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: texts.
             unknown: if given, the answer for empty texts and for those of which no class is likely enough.
-            threshold: the least confidence, from 0 to 1; "auto" lets 95 % of held-out texts pass.
+            threshold: the least confidence, from 0 to 1; "auto" lets 95 % of held-out texts pass. With
+                `multilabel` the least probability of a label; "auto" is each label's own.
         """
         state = self.fitted_state()
+        if state.is_multilabel:
+            return self._predict_sets(X, unknown, threshold)
         if unknown is None:
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
         rule, examples = state.unknown_rule(threshold, unknown), as_examples(X)
@@ -232,6 +303,15 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best[~is_empty] = self.predict_proba(full).argmax(axis=1)
         is_unknown[~is_empty] = rule.applies(state.evidence(full))
         return rule.mark(self.classes_[best], is_unknown)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy: the share of texts that get their label; with `multilabel`, exactly their labels."""
+        if not self.fitted_state().is_multilabel:
+            return float(super().score(X, y, sample_weight))
+        answers = self.predict(X)
+        wanted = as_label_sets(y, len(answers))
+        is_right = [set(one) == set(other) for one, other in zip(answers, wanted, strict=True)]
+        return float(np.average(is_right, weights=sample_weight))
 
     def predict_top(self, X: Any, k: int = 3) -> tuple[Any, Any]:
         """The most likely labels of each text and their probabilities, the best first.
@@ -266,6 +346,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Any:
         """Calibrated probabilities, (texts, classes); columns follow `classes_`, rows sum to 1.
 
+        With `multilabel` each label has a probability of its own, and rows sum to anything.
+
         Those of an empty text say nothing, which is worth a warning.
         """
         state = self.fitted_state()
@@ -278,7 +360,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         common_kind(examples, state.kind)
-        return in_columns(state.probabilities(examples), state.method.classes, self.classes_)
+        probabilities = np.zeros((len(examples), len(self.classes_)))
+        probabilities[:, self._columns()] = state.probabilities(examples)
+        return probabilities
 
     # ---- what next ------------------------------------------------------------------------------
 
@@ -311,7 +395,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidSetting(
                 f"A {self.fitted_state().kind} cannot be described by a sentence: learn examples instead."
             )
-        return self.partial_fit([spoken(label) if description is None else description], [label])
+        text = spoken(label) if description is None else description
+        return self.partial_fit([text], [[label] if self._takes_several else label])
 
     def rename_class(self: Own, old: Label, new: Label) -> Own:
         """Give a class another label."""
@@ -491,20 +576,23 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = bool(self.multilabel)
         return tags
 
     def _new_state(self, kind: InputKind, labels_are: LabelType) -> ClassifierState:
+        method = decided(self.method)
         settings = method_settings(
-            self.method,
+            method,
             kind,
             preset=self.preset,
             settings=self.settings or {},
             memory_per_class=self.memory_per_class,
             memory_total=self.memory_total,
             holdout_per_class=self.holdout_per_class,
+            multilabel=self.multilabel,
         )
         return new_state(
-            self.method,
+            method,
             kind,
             labels_are,
             # a path is as good as a name; a name that a folder gave stays marked as one
@@ -513,6 +601,37 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=int(self.seed),
             device=self.device,
         )
+
+    def _columns(self) -> list[int]:
+        """The place among `classes_` of each class that the method has learned."""
+        column = {str(label): index for index, label in enumerate(self.classes_)}
+        return [column[name] for name in self.fitted_state().method.classes]
+
+    def _predict_sets(self, X: Any, unknown: Label | None, threshold: float | str) -> Any:
+        """The labels of each text; where it has none, the answer for unknown texts if there is one."""
+        state, examples = self.fitted_state(), as_examples(X)
+        is_empty = are_empty(examples)
+        full = [example for example, says_nothing in zip(examples, is_empty, strict=True) if not says_nothing]
+        common_kind(full, state.kind)
+        evidence = state.evidence(full)
+        has_label = np.zeros((len(examples), len(self.classes_)), dtype=bool)
+        columns = self._columns()
+        has_label[np.ix_(np.flatnonzero(~is_empty), np.array(columns))] = state.has_labels(
+            evidence.probabilities, threshold
+        )
+        if unknown is not None:
+            rule = state.unknown_rule(threshold, unknown)
+            has_label[np.flatnonzero(~is_empty)[rule.applies(evidence)]] = False
+        answers = as_answers(self.classes_, has_label)
+        if unknown is not None:
+            for index in np.flatnonzero(~has_label.any(axis=1)):
+                answers[index] = (unknown,)
+        return answers
+
+    @property
+    def _takes_several(self) -> bool:
+        """Whether a text may have several labels: as decided when the first was learned."""
+        return bool(self.multilabel) if self._state is None else self._state.is_multilabel
 
     @property
     def _keeps_hashes(self) -> bool:
@@ -556,10 +675,31 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
 
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, *, several: bool
+    ) -> tuple[list[Example], list[Label]]:
+        """Texts and labels to learn from, checked; a text as often as it has labels, or as it weighs."""
+        examples = as_examples(X)
+        if not examples:
+            raise InvalidInput("Expected at least one text to learn from, found none.")
+        if several and sample_weight is not None:
+            raise InvalidSetting(
+                "Expected no sample_weight, found one: where a text may have several labels (multilabel), it "
+                "counts once."
+            )
+        if several:
+            return each_label(examples, y)
+        labels = as_labels(y, len(examples))
+        if sample_weight is None:
+            return examples, labels
+        return weighted(examples, labels, sample_weight, seed=int(self.seed))
+
     def _name(self, label: Label) -> str:
         """The name under which the method knows a label."""
         (checked,) = as_labels([label], 1)
         state = self.fitted_state()
+        if state.is_multilabel:
+            refuse_separator([checked])
         label_type([checked], state.label_type)
         return settled([str(checked)], state.names)[str(checked)]
 
@@ -567,17 +707,10 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The arguments of the constructor as JSON can hold them; the device is this machine's business."""
         values: dict[str, Any] = self.get_params(deep=False)
         del values["device"]
+        if values["method"] == AUTO:  # what is best may change, a model that was taught does not
+            values["method"] = decided(AUTO)
         plain: dict[str, Any] = json.loads(json.dumps(values, default=_plain))
         return {key: as_text(value) if isinstance(value, str) else value for key, value in plain.items()}
-
-
-def _read(X: Any, y: Any) -> tuple[list[Example], list[Label]]:
-    """Texts and labels to learn from, checked."""
-    examples = as_examples(X)
-    labels = as_labels(y, len(examples))
-    if not examples:
-        raise InvalidInput("Expected at least one text to learn from, found none.")
-    return examples, labels
 
 
 def _settled(labels: Sequence[Label], known: Sequence[str]) -> list[Label]:

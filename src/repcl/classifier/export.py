@@ -33,7 +33,7 @@ from repcl.data import Batch, Example, InputKind, Span
 from repcl.data.batches import collate
 from repcl.errors import InvalidSetting, MissingPackage
 from repcl.methods import Method
-from repcl.methods.frozen.left_out import nearest_others_of
+from repcl.methods.frozen.left_out import nearest_others_of, row_keys, times_of
 from repcl.methods.frozen.method import FrozenMethod
 
 OPSET = 17
@@ -60,6 +60,11 @@ def export_model(folder: ModelFolder, *, precision: Precision = "fp32") -> tuple
     """
     _require_packages()
     revision, state = folder.open(partial(unpack, device="cpu"))
+    if state.is_multilabel:
+        raise InvalidSetting(
+            "Expected a model that gives each text one label, found one with several (multilabel), which "
+            "cannot be exported yet: it answers with torch only."
+        )
     graph = _traced(state.method)
     if precision == "int8":
         graph = _in_int8(graph)
@@ -255,9 +260,11 @@ def _calibrated_by_left_out(
     own = torch.tensor([index for index in found if index is not None])
     rows = torch.from_numpy(exported.scores(asked)[1])
     labels = method.ledger.kept.labels[own].long()
-    nearest, stranger = nearest_others_of(rows, method.ledger.kept, own)
+    keys = row_keys(method.ledger.kept.rows)
+    times = times_of(keys, method.ledger.kept.labels, own)
+    nearest, stranger = nearest_others_of(rows, method.ledger.kept, keys, own)
     return calibrate(
-        method.left_out_scores(rows, labels).double().numpy(),
+        method.left_out_scores(rows, labels, times).double().numpy(),
         labels.tolist(),
         method.classes,
         Nearness(np.arange(len(asked)), nearest.double().numpy(), stranger.double().numpy()),

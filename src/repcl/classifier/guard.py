@@ -64,7 +64,7 @@ def hold_out(
             kept -= own
         drawable = fresh.difference(never)
         room = min(per_class - counts[label], len(drawable) // TEXTS_PER_HELD_OUT, MOST_HELD_OUT - len(kept))
-        kept |= set(sorted(drawable, key=lambda example: _drawn(seed, example))[: max(0, room)])
+        kept |= set(sorted(drawable, key=lambda example: drawn(seed, example))[: max(0, room)])
     train = [example for example in incoming if example not in kept]
     return train, sorted(kept, key=lambda example: (example.label, repr(example)))
 
@@ -83,7 +83,7 @@ def keep_words(
     """
     kept = set(held)
     counts = Counter(example.label for example in kept)
-    for example in sorted(set(incoming) - kept - set(never), key=lambda example: _drawn(seed, example)):
+    for example in sorted(set(incoming) - kept - set(never), key=lambda example: drawn(seed, example)):
         if counts[example.label] < per_class:
             kept.add(example)
             counts[example.label] += 1
@@ -325,6 +325,6 @@ def _lost_to(
     return sum(was == label != now and now in classes for label, was, now in pairs)
 
 
-def _drawn(seed: int, example: Example) -> bytes:
+def drawn(seed: int, example: Example) -> bytes:
     """What texts are drawn by: it looks random, but is the same for the same text and seed."""
     return sha256(f"{seed} {example!r}".encode()).digest()

@@ -92,17 +92,22 @@ def as_classes(names: Iterable[str], kind: LabelType) -> Any:
     return np.array(sorted(int(name) for name in names), dtype=np.int64)
 
 
+def check_texts(examples: Sequence[Example]) -> None:
+    """Refuse empty texts, from which nothing can be learned."""
+    for index, example in enumerate(examples):
+        if not example.text.strip():
+            raise InvalidInput(
+                f"Expected texts, found an empty one ({example.text!r}) at position {index}: leave it out."
+            )
+
+
 def labeled(examples: Sequence[Example], labels: Sequence[Label]) -> list[Example]:
     """The examples with these labels, in an order that does not depend on the order given.
 
     Texts come without blanks around them and in one form of Unicode, so that a text is known when it comes
     again.
     """
-    for index, example in enumerate(examples):
-        if not example.text.strip():
-            raise InvalidInput(
-                f"Expected texts, found an empty one ({example.text!r}) at position {index}: leave it out."
-            )
+    check_texts(examples)
     found = [
         replace(normal_example(example), label=str(label))
         for example, label in zip(examples, labels, strict=True)

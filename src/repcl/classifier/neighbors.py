@@ -6,7 +6,7 @@ from typing import NamedTuple
 from repcl.classifier.answering import Scores
 from repcl.classifier.inputs import Label, are_empty, as_label, common_kind
 from repcl.classifier.state import ClassifierState
-from repcl.classifier.vectors import embed
+from repcl.classifier.vectors import Vectors, embed
 from repcl.data import Example
 from repcl.errors import InvalidSetting
 
@@ -33,11 +33,18 @@ def nearest_texts(state: ClassifierState, examples: Sequence[Example], k: int) -
             "Expected kept texts to compare with, found none: learn with holdout_per_class above 0, or by a "
             "method that keeps exemplars."
         )
+    return nearest_of(state, kept, embed(state, kept), examples, k)
+
+
+def nearest_of(
+    state: ClassifierState, kept: Sequence[Example], rows: Vectors, examples: Sequence[Example], k: int
+) -> list[list[Neighbor]]:
+    """The same among texts whose vectors, (kept, size), are there already."""
     is_empty = are_empty(examples)
     asked = [example for example, says_nothing in zip(examples, is_empty, strict=True) if not says_nothing]
     common_kind(asked, state.kind)
-    rows = iter(embed(state, asked) @ embed(state, kept).T)
-    return [[] if says_nothing else _nearest(state, kept, next(rows), k) for says_nothing in is_empty]
+    found = iter(embed(state, asked) @ rows.T)
+    return [[] if says_nothing else _nearest(state, kept, next(found), k) for says_nothing in is_empty]
 
 
 def _nearest(state: ClassifierState, kept: Sequence[Example], similarities: Scores, k: int) -> list[Neighbor]:

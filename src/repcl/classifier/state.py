@@ -11,6 +11,7 @@ from repcl.classifier.answering import Evidence, Scores, UnknownRule, probabilit
 from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
 from repcl.classifier.inputs import Label
 from repcl.classifier.known import KnownTexts
+from repcl.classifier.label_rules import Mask, calibrate_labels, has_labels, label_probabilities
 from repcl.classifier.store.records import Calibration, LabelType, Update
 from repcl.data import Example, InputKind
 from repcl.errors import InvalidSetting
@@ -18,8 +19,11 @@ from repcl.methods import METHODS, Method, build_method
 from repcl.methods.build import method_class
 from repcl.methods.frozen.left_out import row_keys
 from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.variants import split_variant, variant_settings
 from repcl.presets import load_preset
 
+AUTO, BEST_WITHIN_SECONDS = "auto", "instant"
+"""What a user gets who names no method: the best learner that learns a class within seconds."""
 MOST_ASKED = 1000
 """Texts that temperature and threshold are chosen by, and that are scored at a time."""
 
@@ -37,7 +41,8 @@ class Checked(NamedTuple):
 
 
 Checks = Mapping[Hashable, Checked]
-"""Checked texts by what tells them apart: the example that is held out, or the key of a kept row."""
+"""Checked texts by what tells them apart: the example that is held out, or the key of a kept row (with the
+label that was asked about, where a text may have several)."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,29 @@ class ClassifierState:
     def probabilities(self, examples: Sequence[Example]) -> Scores:
         """Calibrated probabilities of the learned classes, in the method's order."""
         scores = self.scores(examples)
+        if self.calibration.labels is not None:
+            return label_probabilities(scores, self.calibration.labels, self.method.classes)
         return probabilities(scores, self.calibration.temperature) if len(scores) else scores
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a text may have several labels."""
+        return isinstance(self.method, FrozenMethod) and self.method.is_multilabel
+
+    def has_labels(
+        self, found: Scores, threshold: float | str = "auto", names: Sequence[str] | None = None
+    ) -> Mask:
+        """Which labels texts have by their probabilities; where each has one label, the most likely one.
+
+        Args:
+            found: probabilities, (texts, classes).
+            threshold: the least probability of a label; "auto" for each label's own.
+            names: of the columns; the method's classes if not given.
+        """
+        if self.calibration.labels is None:
+            is_best: Mask = np.arange(found.shape[1]) == found.argmax(axis=1)[:, None]
+            return is_best
+        return has_labels(found, self.calibration.labels, names or self.method.classes, threshold)
 
     def unknown_rule(self, threshold: float | str = "auto", answer: Label | None = None) -> UnknownRule:
         """When a text is unknown to it, and what is answered then."""
@@ -136,11 +163,14 @@ class ClassifierState:
     def checks_before(self) -> Checks:
         """Answers to checked texts, before something is changed."""
         if self.checked is None:
-            self.checked = self._ask().checks
+            self.checked = self._ask_about_labels()[1] if self.is_multilabel else self._ask().checks
         return self.checked
 
     def recalibrate(self) -> Checks:
         """Choose temperature and thresholds by answers to checked texts, and return these."""
+        if self.is_multilabel:
+            self.calibration, self.checked = self._ask_about_labels()
+            return self.checked
         asked = self._ask()
         self.calibration = calibrate(asked.scores, asked.labels, self.method.classes, asked.nearness)
         self.checked = asked.checks
@@ -151,6 +181,8 @@ class ClassifierState:
         examples = [example for example in self.held_out if example.label in names]
         if isinstance(self.method, FrozenMethod) and self.method.leaves_out:
             keys: list[Hashable] = row_keys(self.method.embed(examples)).tolist()
+            if self.is_multilabel:
+                keys = [(key, example.label) for key, example in zip(keys, examples, strict=True)]
             return dict(zip(keys, examples, strict=True))
         return {example: example for example in examples}
 
@@ -188,6 +220,25 @@ class ClassifierState:
             checks |= {one: Checked(one.label, answer) for one, answer in zip(rest, answers, strict=True)}
         return _Asked(scores, labels, checks, near)
 
+    def _ask_about_labels(self) -> tuple[Calibration, Checks]:
+        """Ask about texts that may have several labels, each label against those that its text has not."""
+        method, names = self.method, self.method.classes
+        if not isinstance(method, FrozenMethod) or not names:
+            return Calibration(), {}
+        left = method.left_out_texts()
+        calibration = calibrate_labels(left, names)
+        if calibration.labels is None:
+            return calibration, {}
+        found = label_probabilities(left.scores.double().numpy(), calibration.labels, names)
+        has_label = left.has_label.numpy()
+        checks: dict[Hashable, Checked] = {}
+        for text, label in np.argwhere(has_label):
+            rivals = ~has_label[text]
+            rivals[label] = True
+            answer = np.where(rivals, found[text], -1.0).argmax()
+            checks[int(left.keys[text]), names[label]] = Checked(names[label], names[answer])
+        return calibration, checks
+
     def record(self, update: Update) -> None:
         """Note an update for the next revision."""
         self.updates_made += 1
@@ -205,6 +256,7 @@ def new_state(
     device: str | None,
 ) -> ClassifierState:
     """A classifier that has learned nothing yet."""
+    method, _ = split_variant(method)
     built = build_method(method, kind, encoder=encoder, settings=settings, seed=seed, device=device)
     for tensor in [*built.parameters(), *built.buffers()]:
         # weights read from a file may lie at an odd address, where other kernels give other last bits than
@@ -222,24 +274,44 @@ def method_settings(
     memory_per_class: int,
     memory_total: int | None,
     holdout_per_class: int,
+    multilabel: bool = False,
 ) -> dict[str, Any]:
     """The preset's settings, the user's on top, and the memory budget where the method has one.
 
     Where no text may be kept, no text's embedding is kept either, unless the user asks for it.
     """
-    chosen = method_class(method)
+    name, variant = split_variant(method)
+    chosen = method_class(name)
     if memory_per_class == 0 and _keeps_texts(chosen):
         free = [name for name, other in METHODS.items() if not _keeps_texts(other)]
         raise InvalidSetting(
             f"Expected memory_per_class of at least 1, found 0: method {method!r} learns from kept texts. "
             f"Methods that keep none: {', '.join(free)}."
         )
-    values = load_preset(preset).settings_for(method, "", kind)
+    wanted = {**variant_settings(name, variant), **settings}
+    values = load_preset(preset).settings_for(name, "", kind, wanted)
     if "memory_per_class" in chosen.Settings.model_fields:
         values |= {"memory_per_class": memory_per_class, "memory_total": memory_total}
     if "keep_embeddings" in chosen.Settings.model_fields and not memory_per_class and not holdout_per_class:
         values["keep_embeddings"] = False
-    return values | dict(settings)
+    if multilabel:
+        _check_takes_several(name)
+        values["multilabel"] = True
+    return values | wanted
+
+
+def decided(method: str) -> str:
+    """The method that is meant: "auto" is the best learner that learns a class within seconds."""
+    return BEST_WITHIN_SECONDS if method == AUTO else method
+
+
+def _check_takes_several(method: str) -> None:
+    able = [name for name, other in METHODS.items() if "multilabel" in other.Settings.model_fields]
+    if method not in able:
+        raise InvalidSetting(
+            f"Expected a method that can give a text several labels (multilabel), found {method!r}, which "
+            f"gives each text one: use {' or '.join(able)}."
+        )
 
 
 def _keeps_texts(method: type[Method]) -> bool:

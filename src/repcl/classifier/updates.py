@@ -1,10 +1,11 @@
 """The updates of a classifier: learn, forget, rename, merge, remove, absorb; all compare before and after."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from repcl.classifier.calibration import renamed
 from repcl.classifier.corrections import (
     as_learned,
     compare_with_known,
@@ -15,6 +16,7 @@ from repcl.classifier.corrections import (
 )
 from repcl.classifier.guard import TOLERANCE, accuracy, compare, hold_out, keep_words, lost_texts
 from repcl.classifier.inputs import InvalidInput, as_classes, label_type
+from repcl.classifier.known import unlabeled
 from repcl.classifier.state import Checked, Checks, ClassifierState
 from repcl.classifier.store.records import Comparison, Update, now
 from repcl.data import Example, Task
@@ -79,7 +81,7 @@ def learn(
         when=now(),
         new_classes=tuple(name for name in names if name not in old),
         more_of=tuple(name for name in names if name in old),
-        examples=len(train),
+        examples=len(set(map(unlabeled, train))) if state.is_multilabel else len(train),
         held_out=0 if state.leaves_out else len(is_new),
         accuracy=accuracy([check.is_correct for check in after.values()]),
         corrected=len(lesson.outdated.texts),
@@ -155,6 +157,7 @@ def rename_class(state: ClassifierState, old: str, new: str) -> Update:
         )
     _regroup(state, {new if name == old else name: [name] for name in state.method.classes})
     state.declared = tuple(new if name == old else name for name in state.declared)
+    state.calibration = renamed(state.calibration, old, new)
     return Update(action="rename", when=now(), new_classes=(new,))
 
 
@@ -328,11 +331,15 @@ def _new_names(groups: Groups) -> dict[str, str]:
 def _renamed(checks: Checks, new_names: Mapping[str, str]) -> Checks:
     """Checks with the new names of their classes."""
     return {
-        replace(key, label=new_names[key.label]) if isinstance(key, Example) else key: Checked(
-            new_names[check.label], new_names[check.answer]
-        )
+        _renamed_key(key, new_names): Checked(new_names[check.label], new_names[check.answer])
         for key, check in checks.items()
     }
+
+
+def _renamed_key(key: Hashable, new_names: Mapping[str, str]) -> Hashable:
+    if isinstance(key, Example):
+        return replace(key, label=new_names[key.label])
+    return (key[0], new_names[key[1]]) if isinstance(key, tuple) else key
 
 
 def _compared(

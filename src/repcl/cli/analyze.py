@@ -27,7 +27,7 @@ def analyze(
         Path, typer.Argument(help="OUT for all runs, or a folder in it down to OUT/BENCHMARK/METHOD/round-R.")
     ],
     critics: Annotated[int | None, typer.Option(min=1, help="Fits of each estimate.")] = None,
-    steps: Annotated[int | None, typer.Option(min=25, help="Most steps of a fit.")] = None,
+    steps: Annotated[int | None, typer.Option(min=25, help="At most so many steps of each fit.")] = None,
     authors: Annotated[
         bool, typer.Option("--authors", help="The estimator of the authors' code, which over-estimates.")
     ] = False,

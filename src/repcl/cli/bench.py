@@ -9,6 +9,8 @@ import typer
 from repcl.cli.console import make_console
 from repcl.cli.launch import processes_of, runs_at_a_time
 from repcl.cli.options import (
+    DATA,
+    MACHINE,
     ClassesPerTaskOption,
     ClassOrderOption,
     DataDirOption,
@@ -39,9 +41,12 @@ SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="KEY=VALUE or METHOD.KEY=VALUE.")
 ]
 MemoryOption = Annotated[int | None, typer.Option(help="Exemplars kept of each class.")]
-MaxTestOption = Annotated[int | None, typer.Option(help="Test texts per class.")]
+MaxTestOption = Annotated[int | None, typer.Option(help="Test texts per class.", rich_help_panel=DATA)]
 AccumulationOption = Annotated[
-    int | None, typer.Option(min=1, help="Parts in which a batch is encoded, where memory is short.")
+    int | None,
+    typer.Option(
+        min=1, help="Parts in which a batch is encoded, where memory is short.", rich_help_panel=MACHINE
+    ),
 ]
 
 
@@ -72,6 +77,12 @@ def bench(
     accumulation_steps: AccumulationOption = None,
     save_representations: SaveRepresentationsOption = False,
     report_to: ReportToOption = None,
+    with_parts: Annotated[
+        bool,
+        typer.Option(
+            "--with-parts", help="A duet also writes its trained method's row and the other duet's."
+        ),
+    ] = False,
     fresh: FreshOption = False,
 ) -> None:
     """Compare methods: learn benchmarks task by task and measure what is remembered."""
@@ -110,9 +121,15 @@ def bench(
         report_to=tuple(report_to or ()),
         command=typed_command(),
         processes=replace(processes, chunks=accumulation_steps or processes.chunks),
+        with_parts=with_parts,
     )
-    settings = _settings(method, set_ or [], memory_per_class)
     console = make_console(is_quiet=not processes.is_first)
+    settings = _settings(method, set_ or [], memory_per_class)
+    without = [name for name, changed in settings.items() if "memory_per_class" not in changed]
+    if memory_per_class is not None and without:
+        console.print(
+            f"Note: --memory-per-class says nothing to {', '.join(without)}: no exemplars are kept."
+        )
     specs = [
         RunSpec(name, stream, replace(options, settings=changed))
         for stream in streams  # runs on the same data stand together: a worker then reads them once
@@ -129,10 +146,13 @@ def _settings(
     methods: Sequence[str], pairs: Iterable[str], memory_per_class: int | None
 ) -> dict[str, dict[str, Any]]:
     """What the user wants to be different about the settings of each method, with `@variant` or without."""
-    from repcl.experiments.runs.spec import split_variant
+    from repcl.methods.build import method_class
+    from repcl.methods.variants import split_variant
     from repcl.presets import parse_overrides
 
-    memory = [] if memory_per_class is None else [f"memory_per_class={memory_per_class}"]
     names = {method: split_variant(method)[0] for method in methods}
-    overrides = parse_overrides([*pairs, *memory], dict.fromkeys(names.values()))
+    overrides = parse_overrides(pairs, dict.fromkeys(names.values()))
+    for name, changed in overrides.items():
+        if memory_per_class is not None and "memory_per_class" in method_class(name).Settings.model_fields:
+            changed["memory_per_class"] = memory_per_class
     return {method: overrides[name] for method, name in names.items()}

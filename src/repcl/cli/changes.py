@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from repcl.classifier.wording import advice, cut_name
 from repcl.cli.tables import counted, print_table
 from repcl.errors import shortened
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 CLASSES_SHOWN = 20
 TEXTS_SHOWN = 3
-LONGEST_NAME = 20
 LONGEST_TEXT = 30  # with two names of 16 a line has 80 columns
 
 
@@ -33,7 +33,7 @@ def print_changes(console: Console, update: "Update") -> None:
     if update.regressed:
         _print_regressed(console, update)
     for lost in update.lost_texts[:TEXTS_SHOWN]:
-        names = f"{_name(lost.label, 16)}, now {_name(lost.answer, 16)}"
+        names = f"{cut_name(lost.label, 16)}, now {cut_name(lost.answer, 16)}"
         console.print(
             f"  lost: {shortened(lost.text, LONGEST_TEXT)} ({names})",
             highlight=False,
@@ -45,7 +45,7 @@ def _print_regressed(console: Console, update: "Update") -> None:
     shown = update.regressed[:CLASSES_SHOWN]
     rows = [
         [
-            _name(change.name),
+            cut_name(change.name),
             f"{change.correct_before} of {change.texts}",
             str(change.correct_after),
             str(change.lost),
@@ -61,20 +61,5 @@ def _print_regressed(console: Console, update: "Update") -> None:
         console.print(f"and {counted(left, 'class')} more, each with {shown[-1].lost} lost or fewer.")
 
 
-def advice(change: "ClassChange", update: "Update") -> str:
-    """What to do about a class that lost texts, if it should not have."""
-    if change.taken_by is None:
-        return "teach it more texts"
-    if change.taken_by in update.new_classes:
-        return "merge the two, or teach it more texts"
-    if change.taken_by in update.more_of:
-        return f"check the new texts of {_name(change.taken_by)}"
-    return "teach it more texts"
-
-
 def _taken(change: "ClassChange") -> str:
-    return "–" if change.taken_by is None else f"{_name(change.taken_by)} ({change.taken})"
-
-
-def _name(name: str, longest: int = LONGEST_NAME) -> str:
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    return "–" if change.taken_by is None else f"{cut_name(change.taken_by)} ({change.taken})"

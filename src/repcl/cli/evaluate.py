@@ -11,6 +11,7 @@ import typer
 
 from repcl.cli.answered import require_room, require_table, write_table
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.evaluate_labels import confused_pairs, found_cell, label_sets, scores_of_labels, wanted_labels
 from repcl.cli.options import Device, Json, LabelColumn, Model, Revision, TextColumn, Threshold
 from repcl.cli.outputs import Force
 from repcl.cli.stages import notes_to
@@ -71,10 +72,14 @@ def evaluate(
     from repcl.classifier import ContinualClassifier  # takes seconds; a bad file is said at once
 
     classifier = ContinualClassifier.load(model, revision=revision, device=device)
-    rows = [_with_label(row, str(classifier.label_of(row.example.label))) for row in rows]
+    has_several = classifier.fitted_state().is_multilabel
+    labels = [wanted_labels(classifier, row, has_several=has_several) for row in rows]
+    if not has_several:
+        rows = [_with_label(row, name) for row, (name,) in zip(rows, labels, strict=True)]
     known = {str(label) for label in classifier.classes_} - {unknown_label}
-    tested = [row for row in rows if row.example.label in known]
-    strangers = [row for row in rows if row.example.label not in known]
+    is_known = [not known.isdisjoint(names) for names in labels]
+    tested = [row for row, is_one in zip(rows, is_known, strict=True) if is_one]
+    strangers = [row for row, is_one in zip(rows, is_known, strict=True) if not is_one]
     if not tested:
         names = listed(sorted({row.example.label for row in strangers}), 5)
         raise InvalidData(
@@ -82,14 +87,16 @@ def evaluate(
             "learn them first, or check the labels."
         )
     with notes_to(sentence_console(stderr=True)):
-        probabilities = classifier.predict_proba([row.example for row in tested])
+        judged = (_judged_sets if has_several else _judged)(classifier, tested, threshold)
         rejection = None
         if unknown or unknown_label is not None:
             rejection = _rejection(classifier, tested, strangers, threshold)
-    found = [str(label) for label in classifier.classes_[probabilities.argmax(axis=1)]]
-    wrong = _wrong(tested, found, probabilities.max(axis=1))
-    result = _scores([row.example.label for row in tested], found, strangers)
-    result |= {"confusions": _confusions(wrong)} | ({"unknown": rejection} if rejection else {})
+    wrong = judged.wrong
+    result = judged.scores | {
+        "unknown_labels": dict(sorted(Counter(row.example.label for row in strangers).items())),
+        "confusions": _confusions(judged.confused),
+    }
+    result |= {"unknown": rejection} if rejection else {}
     if errors is not None:
         columns = [*dict.fromkeys(name for row in rows for name in row.cells), *ADDED]
         cells = [
@@ -108,6 +115,29 @@ class Wrong(NamedTuple):
     confidence: float
 
 
+class Judged(NamedTuple):
+    """What came out: scores, the rows that got another answer, and what was taken for what in them."""
+
+    scores: dict[str, Any]
+    wrong: list[Wrong]
+    confused: list[Wrong]
+
+
+def _judged(classifier: "ContinualClassifier", tested: "Sequence[Read]", _: str) -> Judged:
+    """Answers of a model that gives a text one label."""
+    probabilities = classifier.predict_proba([row.example for row in tested])
+    found = [str(label) for label in classifier.classes_[probabilities.argmax(axis=1)]]
+    wrong = _wrong(tested, found, probabilities.max(axis=1))
+    return Judged(_scores([row.example.label for row in tested], found), wrong, wrong)
+
+
+def _judged_sets(classifier: "ContinualClassifier", tested: "Sequence[Read]", threshold: str) -> Judged:
+    """Answers of a model that may give a text several labels."""
+    sets = label_sets(classifier, tested, threshold)
+    wrong = [Wrong(one.row, found_cell(one), one.confidence) for one in sets if not one.is_right]
+    return Judged(scores_of_labels(sets), wrong, [Wrong(*pair) for pair in confused_pairs(sets)])
+
+
 def _wrong(tested: "Sequence[Read]", found: Sequence[str], confidence: Any) -> list[Wrong]:
     return [
         Wrong(row, predicted, float(share))
@@ -116,7 +146,7 @@ def _wrong(tested: "Sequence[Read]", found: Sequence[str], confidence: Any) -> l
     ]
 
 
-def _scores(labels: Sequence[str], found: Sequence[str], strangers: "Sequence[Read]") -> dict[str, Any]:
+def _scores(labels: Sequence[str], found: Sequence[str]) -> dict[str, Any]:
     from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
     names = sorted(set(labels))
@@ -137,7 +167,6 @@ def _scores(labels: Sequence[str], found: Sequence[str], strangers: "Sequence[Re
         "macro_recall": float(recall.mean()),
         "texts": len(labels),
         "classes": classes,
-        "unknown_labels": dict(sorted(Counter(row.example.label for row in strangers).items())),
     }
 
 
@@ -192,21 +221,28 @@ def _show(result: Mapping[str, Any], wrong: int, errors: Path | None) -> None:
     console = make_console()
     rows = [
         [row["class"], str(row["texts"]), f"{row['recall']:.1%}", _percent(row["precision"])]
-        for row in result["classes"]
+        for row in sorted(result["classes"], key=lambda row: -row["recall"])
     ]
-    print_table(console, "Classes", ["class", "texts", "recall", "precision"], rows)
+    print_table(console, "Classes, the worst last", ["class", "texts", "recall", "precision"], rows)
     say = sentence_console().print
-    say(
-        f"Accuracy {result['accuracy']:.1%} on {counted(result['texts'], 'text')}; "
-        f"macro recall {result['macro_recall']:.1%} over {counted(len(rows), 'class')}."
-    )
+    texts, over = counted(result["texts"], "text"), f"over {counted(len(rows), 'class')}"
+    if "f1" in result:
+        say(
+            f"F1 {result['f1']:.1%}, macro F1 {result['macro_f1']:.1%} {over}; "
+            f"exactly the right labels for {result['accuracy']:.1%} of {texts}."
+        )
+    else:
+        say(
+            f"Accuracy {result['accuracy']:.1%} on {texts}; macro recall {result['macro_recall']:.1%} {over}."
+        )
     if result["unknown_labels"]:
         count, names = sum(result["unknown_labels"].values()), listed(result["unknown_labels"])
         say(f"Left out: {counted(count, 'text')} of classes the model does not know ({names}).")
     if "unknown" in result:
         say(_about_unknown(result["unknown"]))
     if result["confusions"]:
-        title = f"Taken for another class: {counted(wrong, 'text')}"
+        title = f"{'Labels missed and added' if 'f1' in result else 'Taken for another class'}: "
+        title += counted(wrong, "text")
         columns = ["label", "answer", "texts", "such as"]
         cells = [
             (one["label"], one["predicted"], str(one["texts"]), tuple(map(_cut, one["examples"])))

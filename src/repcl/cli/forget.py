@@ -7,6 +7,7 @@ import typer
 
 from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.label_cells import one_label_each, takes_several
 from repcl.cli.learn import TRACES, about_known_texts
 from repcl.cli.options import Json, Model, TextColumn, Wait
 from repcl.cli.predict import text_examples
@@ -47,6 +48,8 @@ def forget_command(
     from repcl.classifier.store.holding import revisions_holding
 
     has_labels = any(example.label for example in examples)
+    if has_labels and takes_several(folder):
+        examples = one_label_each(examples)
     with folder.lock(f"forgetting {data.name}", wait=wait, tell=errors.print), notes_to(errors):
         classifier = ContinualClassifier.load(model, device="cpu")
         labels = [classifier.label_of(example.label) for example in examples] if has_labels else None

@@ -18,6 +18,19 @@ INTERRUPTED = 130
 BROKEN_PIPE = 1
 LONGEST_REASON = 300
 
+RESUMES = "Finished runs and tasks are kept, and the same command resumes."
+UNCHANGED = "The model is as it was before."
+KEPT = {
+    "bench": RESUMES,
+    "reproduce": RESUMES,
+    "tune": "Finished trials are kept, and the same command resumes.",
+    "analyze": "Finished analyses are kept, and the same command resumes.",
+    "learn": UNCHANGED,
+    "forget": UNCHANGED,
+    "classes": UNCHANGED,
+}
+"""What Ctrl-C leaves, by command."""
+
 REPORT_TO = "https://github.com/repcl/repcl/issues"
 
 
@@ -44,7 +57,7 @@ def run_guarded(app: Callable[[Sequence[str]], object], arguments: Sequence[str]
     except BaseException as error:  # all of them: a panic of a library in Rust is no Exception
         if is_debugging:
             traceback.print_exc()
-        sentence, code = _sentence(error)
+        sentence, code = _sentence(error, words[0] if words else "")
         _end(sentence, code, error.shown if isinstance(error, BadRows) else ())
 
 
@@ -76,14 +89,14 @@ def _was_interrupted(end: SystemExit) -> bool:
     return error is not None
 
 
-def _sentence(error: BaseException) -> tuple[str | None, int]:
-    """What to say about an error, and the exit code."""
+def _sentence(error: BaseException, command: str) -> tuple[str | None, int]:
+    """What to say about an error of a command, and the exit code."""
     if isinstance(error, BadRows) and error.shown:
         return error.summary, USER_ERROR
     if isinstance(error, RepclError):
         return str(error), USER_ERROR
     if isinstance(error, KeyboardInterrupt):
-        return "Stopped. What was finished before is kept.", INTERRUPTED
+        return f"Stopped. {KEPT.get(command, 'What was finished before is kept.')}", INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return None, BROKEN_PIPE
     if isinstance(error, OSError):

@@ -4,23 +4,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from repcl.classifier.wording import described
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Json, Model, Wait
 from repcl.cli.tables import counted, print_table
 from repcl.errors import listed
 
 if TYPE_CHECKING:
-    from repcl.classifier import Update
     from repcl.classifier.store.records import Revision
-
-NAMES_SHOWN = 4
 
 
 def history(
     model: Model,
     keep_last: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Delete all but the newest N revisions and the one in use."),
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Keep the newest N revisions and the one in use, now and after every update; 0 keeps all.",
+        ),
     ] = None,
     wait: Wait = 600.0,
     as_json: Json = False,
@@ -32,12 +34,11 @@ def history(
     current = folder.current()
     if keep_last is not None:
         with folder.lock("purging", wait=wait):
+            gone = folder.keep_last(keep_last or None)
             current = folder.current()
-            gone = [number for number in folder.numbers()[:-keep_last] if number != current]
-            folder.purge(gone)
-        if gone and not as_json:
-            numbers = listed(map(str, gone), 20)
-            sentence_console().print(f"Deleted {counted(len(gone), 'revision')}: {numbers}.")
+        if not as_json:
+            for sentence in about_kept(keep_last, gone):
+                sentence_console().print(sentence)
     revisions = folder.history()
     if as_json:
         found = {"current": current, "revisions": [_plain(one) for one in revisions]}
@@ -49,6 +50,13 @@ def history(
     print_table(make_console(), f"{model}, revision {current} in use", columns, rows)
     for number in folder.unreadable():
         sentence_console().print(f"Revision {number} is damaged and cannot be shown.")
+
+
+def about_kept(count: int, gone: "list[int]") -> list[str]:
+    """What became of old revisions, and what will become of them."""
+    deleted = f"Deleted {counted(len(gone), 'revision')}: {listed(map(str, gone), 20)}."
+    kept = f"After every update the newest {counted(count, 'revision')} and the one in use are kept."
+    return [*([deleted] if gone else []), kept if count else "All revisions are kept from now on."]
 
 
 def rollback(
@@ -120,7 +128,7 @@ def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
     number = f"{revision.number}{'*' * (revision.number == current)}"
     if revision.parent not in (None, before):
         number += f" from {revision.parent}"
-    what = "; ".join(_described(update) for update in updates) or "saved"
+    what = "; ".join(described(update) for update in updates) or "saved"
     if revision.is_refused:
         what += " (refused)"
     shares = (last.accuracy_before, last.accuracy_after, last.accuracy) if last else (None, None, None)
@@ -132,15 +140,3 @@ def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
         str(len(revision.contents.classes)),
         *("–" if share is None else f"{share:.1%}" for share in shares),
     ]
-
-
-def _described(update: "Update") -> str:
-    if update.action == "remove":
-        return "removed a class"
-    if update.action == "forget":
-        return f"forgot {counted(update.forgotten, 'text')}"
-    if update.action in ("rename", "merge"):
-        return f"{update.action}d to {', '.join(update.new_classes)}"
-    names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)] or ["nothing new"]
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f"{'absorbed' if update.action == 'absorb' else 'learned'} {', '.join(names[:NAMES_SHOWN])}{more}"

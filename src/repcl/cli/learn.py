@@ -10,8 +10,9 @@ from rich.console import Console
 
 from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.label_cells import looks_like_several, one_label_each, takes_several
 from repcl.cli.labels import one_label_where_case_differs
-from repcl.cli.options import Device, Json, LabelColumn, TextColumn, Wait
+from repcl.cli.options import NEW_MODEL, Device, Json, LabelColumn, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted
 from repcl.cli.texts import print_note
@@ -34,30 +35,57 @@ TRACES = (
 def learn(
     model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
     data: Annotated[Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with text and label.")],
-    method: Annotated[str | None, typer.Option(help="For a new model; default repcl.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="How it learns; default auto, the best learner that takes seconds.",
+            rich_help_panel=NEW_MODEL,
+        ),
+    ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="A name, a folder or a Hugging Face id; of a known model, the same.")
+        str | None,
+        typer.Option(
+            help="A name, a folder or a Hugging Face id; of a known model, the same.",
+            rich_help_panel=NEW_MODEL,
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="For a new model: cpu, paper, smoke or a TOML file.")
+        str | None, typer.Option(help="cpu, paper, smoke or a TOML file.", rich_help_panel=NEW_MODEL)
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of a new model's method."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of the method.", rich_help_panel=NEW_MODEL
+        ),
     ] = None,
-    memory_per_class: Annotated[int | None, typer.Option(min=0, help="Exemplars kept of each class.")] = None,
-    memory_total: Annotated[int | None, typer.Option(min=1, help="Exemplars kept in total.")] = None,
+    memory_per_class: Annotated[
+        int | None, typer.Option(min=0, help="Exemplars kept of each class.", rich_help_panel=NEW_MODEL)
+    ] = None,
+    memory_total: Annotated[
+        int | None, typer.Option(min=1, help="Exemplars kept in total.", rich_help_panel=NEW_MODEL)
+    ] = None,
     holdout_per_class: Annotated[
         int | None, typer.Option(min=0, help="Texts of each class held out to measure updates; default 5.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of a new model; any whole number.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Any whole number.", rich_help_panel=NEW_MODEL)] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Share of old texts that may be lost; 1 accepts all; default 0.02."),
     ] = None,
+    multilabel: Annotated[
+        bool, typer.Option("--multilabel", help="For a new model: several labels a text, in cells as a|b.")
+    ] = False,
     drop_duplicates: Annotated[
         bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")
     ] = False,
+    keep_last: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Keep the newest N revisions and the one in use, after this and every update; 0 keeps all.",
+        ),
+    ] = None,
     accept: Annotated[bool, typer.Option(help="Use the update even if the guard refuses it.")] = False,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -72,7 +100,7 @@ def learn(
     examples = read_examples(data, text_column=text_column, label_column=label_column, note=print_note)
     examples = _single_texts(examples, drop=drop_duplicates)
     wishes: dict[str, Any] = {
-        "method": method,
+        "method": None if method == "auto" else method,  # a known model has the one it was made with
         "encoder": encoder,
         "preset": preset,
         "memory_per_class": memory_per_class,
@@ -80,11 +108,15 @@ def learn(
         "holdout_per_class": holdout_per_class,
         "seed": seed,
         "tolerance": tolerance,
+        "multilabel": multilabel or None,
     }
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
         wishes["settings"] = _settings(folder, method, set_)
     given = {key: value for key, value in wishes.items() if value is not None}
+    has_several = multilabel or takes_several(folder)
+    if has_several:
+        examples = one_label_each(examples)
     examples = one_label_where_case_differs(examples, folder.in_use().contents.names if folder.exists else ())
     from repcl.classifier import ContinualClassifier  # takes seconds; a bad data file is said at once
 
@@ -99,24 +131,44 @@ def learn(
                 labels = [classifier.label_of(label) for label in labels]
         else:
             classifier = ContinualClassifier(**given, device=device)
-        _note_conflicts(examples, errors)
+        if not has_several:
+            _note_conflicts(examples, errors)
+            _note_several(examples, errors)
         with notes_to(errors), stage_bars(errors) as bars:
             classifier.partial_fit(examples, labels, observer=bars)
         update = classifier.last_update_
         revision = classifier.commit(folder, make_current=accept or not update.is_refused)
         is_used = folder.current() == revision.number
-    report = _report_json if as_json else _report
-    report(model, revision, update, is_used)
+        if keep_last is not None:
+            folder.keep_last(keep_last or None)
+    _tell(model, classifier, revision, is_used=is_used, as_json=as_json)
     if not is_used:
         raise typer.Exit(REFUSED)
 
 
+def _tell(
+    model: Path, classifier: "ContinualClassifier", revision: "Revision", *, is_used: bool, as_json: bool
+) -> None:
+    """Report the update, and what training would take where there is enough to train on."""
+    from repcl.classifier.improvement import offer
+
+    update = classifier.last_update_
+    report = _report_json if as_json else _report
+    report(model, revision, update, is_used)
+    command = _command("improve", model)
+    hint = offer(classifier.fitted_state(), command, update.accuracy) if is_used and not as_json else None
+    if hint:
+        sentence_console().print(hint)
+
+
 def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> dict[str, Any]:
     """Settings as typed, for the method that is wanted or that the folder has."""
+    from repcl.classifier.state import AUTO, decided
     from repcl.methods.build import method_class
+    from repcl.methods.variants import split_variant
     from repcl.presets import parse_overrides
 
-    name = method or (folder.in_use().contents.method if folder.exists else "repcl")
+    name = folder.in_use().contents.method if folder.exists else split_variant(decided(method or AUTO))[0]
     method_class(name)
     return parse_overrides(pairs, [name])[name]
 
@@ -148,8 +200,18 @@ def _note_conflicts(examples: "list[Example]", errors: Console) -> None:
         )
 
 
+def _note_several(examples: "list[Example]", errors: Console) -> None:
+    """Note cells that look like several labels where a text has one."""
+    cell = looks_like_several(examples)
+    if cell is not None:
+        errors.print(
+            f"Note: {shortened(cell)} is taken for one class; a new model takes it for several labels of a "
+            "text with --multilabel."
+        )
+
+
 def _command(word: str, model: Path) -> str:
-    """What to type to accept or to discard an update that was refused."""
+    """What to type about a model."""
     return shlex.join(["repcl", word, str(model)])
 
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from repcl.cli.console import make_console
-from repcl.cli.tables import print_table
+from repcl.cli.tables import WIDE_ENOUGH, print_table
 
 
 class Thing(str, Enum):
@@ -28,6 +28,7 @@ def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks 
 def _methods(console: Console) -> None:
     from repcl.methods.table import TABLE
 
+    titles = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
     rows = [
         [
             name,
@@ -40,8 +41,8 @@ def _methods(console: Console) -> None:
         ]
         for name, method in TABLE.items()
     ]
-    columns = ["name", "paper", "year", "input", "extra memory", "cost", "variants"]
-    print_table(console, "Methods", columns, rows)
+    shown = range(len(titles)) if console.width >= WIDE_ENOUGH else (0, 1, 2, 5, 6)
+    print_table(console, "Methods", [titles[at] for at in shown], [[row[at] for at in shown] for row in rows])
     console.print("cost: of a run on the first tasks of demo relative to FEA (benchmarks/method_cost.py)")
 
 

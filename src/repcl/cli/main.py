@@ -10,19 +10,23 @@ from repcl.cli.analyze import analyze
 from repcl.cli.bench import bench
 from repcl.cli.classes import classes_app
 from repcl.cli.data import data_app
+from repcl.cli.demo import demo
 from repcl.cli.discover import discover_command
 from repcl.cli.drift import drift_command
 from repcl.cli.evaluate import evaluate
+from repcl.cli.examples import end_with_examples
 from repcl.cli.export import export_command
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
 from repcl.cli.history import accept, discard, history, rollback
+from repcl.cli.improve import improve_command
 from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
 from repcl.cli.lists import list_things
 from repcl.cli.predict import predict
 from repcl.cli.report import report
 from repcl.cli.reproduce import reproduce
+from repcl.cli.serve import serve_command
 from repcl.cli.suggest import suggest_command
 from repcl.cli.tune import tune
 from repcl.errors import InvalidSetting
@@ -30,33 +34,38 @@ from repcl.errors import InvalidSetting
 MAKE_RUNS = ("bench", "reproduce")
 
 app = typer.Typer(
-    help="A text classifier that keeps learning new classes and does not forget the old ones.",
+    help="A text classifier that keeps learning new classes.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     epilog="--debug with any command shows the trace of an error.",
 )
-app.command()(bench)
-app.command()(report)
-app.command()(reproduce)
-app.command()(analyze)
-app.command()(tune)
-app.command()(learn)
-app.command()(predict)
-app.command()(evaluate)
-app.add_typer(classes_app, name="classes")
-app.command()(history)
-app.command()(rollback)
-app.command()(accept)
-app.command()(discard)
-app.command("forget")(forget_command)
-app.command("discover")(discover_command)
-app.command("suggest")(suggest_command)
-app.command("drift")(drift_command)
-app.command("export")(export_command)
-app.command("list")(list_things)
-app.add_typer(data_app, name="data")
+START, MODEL, RESEARCH = "Start here", "A model that keeps learning", "Compare methods"
+app.command(rich_help_panel=START)(demo)
+app.command("list", rich_help_panel=START)(list_things)
+app.command(rich_help_panel=MODEL)(learn)
+app.command(rich_help_panel=MODEL)(predict)
+app.command(rich_help_panel=MODEL)(evaluate)
+app.add_typer(classes_app, name="classes", rich_help_panel=MODEL)
+app.command("improve", rich_help_panel=MODEL)(improve_command)
+app.command("forget", rich_help_panel=MODEL)(forget_command)
+app.command(rich_help_panel=MODEL)(history)
+app.command(rich_help_panel=MODEL)(rollback)
+app.command(rich_help_panel=MODEL)(accept)
+app.command(rich_help_panel=MODEL)(discard)
+app.command("discover", rich_help_panel=MODEL)(discover_command)
+app.command("suggest", rich_help_panel=MODEL)(suggest_command)
+app.command("export", rich_help_panel=MODEL)(export_command)
+app.command("drift", rich_help_panel=MODEL)(drift_command)
+app.command("serve", rich_help_panel=MODEL)(serve_command)
+app.command(rich_help_panel=RESEARCH)(bench)
+app.command(rich_help_panel=RESEARCH)(report)
+app.command(rich_help_panel=RESEARCH)(reproduce)
+app.command(rich_help_panel=RESEARCH)(analyze)
+app.command(rich_help_panel=RESEARCH)(tune)
+app.add_typer(data_app, name="data", rich_help_panel=RESEARCH)
+end_with_examples(app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -5,43 +5,83 @@ from typing import Annotated
 
 import typer
 
-TasksOption = Annotated[int | None, typer.Option(help="Number of tasks.")]
-ClassesPerTaskOption = Annotated[int | None, typer.Option(help="Classes in each task.")]
-ClassOrderOption = Annotated[Path | None, typer.Option(help="File with the order of classes.")]
-MaxTrainOption = Annotated[int | None, typer.Option(help="Training texts per class.")]
-TestFileOption = Annotated[Path | None, typer.Option(help="Test part of your own data file.")]
-TextColumnOption = Annotated[str, typer.Option(help="Column with the texts of your own file.")]
-LabelColumnOption = Annotated[str, typer.Option(help="Column with the labels of your own file.")]
-ProtocolOption = Annotated[
-    str, typer.Option(help="code or paper: which to follow where a paper and its code differ.")
+# headings under which `--help` shows options
+DATA = "Data"
+MACHINE = "How it is run"
+NEW_MODEL = "For a new model"
+
+TasksOption = Annotated[int | None, typer.Option(help="Number of tasks.", rich_help_panel=DATA)]
+ClassesPerTaskOption = Annotated[int | None, typer.Option(help="Classes in each task.", rich_help_panel=DATA)]
+ClassOrderOption = Annotated[
+    Path | None, typer.Option(help="File with the order of classes.", rich_help_panel=DATA)
 ]
-DataDirOption = Annotated[Path | None, typer.Option(help="Folder with one folder per benchmark.")]
-DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.")]
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one per core.")]
+MaxTrainOption = Annotated[int | None, typer.Option(help="Training texts per class.", rich_help_panel=DATA)]
+TestFileOption = Annotated[
+    Path | None, typer.Option(help="Test part of your own data file.", rich_help_panel=DATA)
+]
+TextColumnOption = Annotated[
+    str, typer.Option(help="Column with the texts of your own file.", rich_help_panel=DATA)
+]
+LabelColumnOption = Annotated[
+    str, typer.Option(help="Column with the labels of your own file.", rich_help_panel=DATA)
+]
+ProtocolOption = Annotated[
+    str,
+    typer.Option(
+        help="code or paper: which to follow where a paper and its code differ.", rich_help_panel=DATA
+    ),
+]
+DataDirOption = Annotated[
+    Path | None, typer.Option(help="Folder with one folder per benchmark.", rich_help_panel=DATA)
+]
+DeviceOption = Annotated[
+    str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.", rich_help_panel=MACHINE)
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time; default: one per core.", rich_help_panel=MACHINE)
+]
 RayOption = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Run on a Ray cluster: HOST:PORT, ray://HOST:PORT, auto or local."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run on a Ray cluster: HOST:PORT, ray://HOST:PORT, auto or local.",
+        rich_help_panel=MACHINE,
+    ),
 ]
 EncoderOption = Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")]
 SaveRepresentationsOption = Annotated[
-    bool, typer.Option("--save-representations", help="Save representations for `repcl analyze`.")
+    bool,
+    typer.Option(
+        "--save-representations", help="Save representations for `repcl analyze`.", rich_help_panel=MACHINE
+    ),
 ]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Start over instead of resuming.")]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Start over instead of resuming.", rich_help_panel=MACHINE)
+]
 OutOption = Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes from there.")]
 PresetOption = Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")]
 RoundsOption = Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")]
 ReportToOption = Annotated[
-    list[str] | None, typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.")
+    list[str] | None,
+    typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.", rich_help_panel=MACHINE),
 ]
 
 # Of the commands on a model folder.
 Model = Annotated[Path, typer.Argument(help="The model folder.")]
-Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait while another process changes the model.")]
+Wait = Annotated[
+    float,
+    typer.Option(
+        min=0, help="Seconds to wait while another process changes the model.", rich_help_panel=MACHINE
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
-TextColumn = Annotated[str, typer.Option(help="Column with the texts.")]
-LabelColumn = Annotated[str, typer.Option(help="Column with the labels.")]
+TextColumn = Annotated[str, typer.Option(help="Column with the texts.", rich_help_panel=DATA)]
+LabelColumn = Annotated[str, typer.Option(help="Column with the labels.", rich_help_panel=DATA)]
 Revision = Annotated[int | None, typer.Option(help="Another revision than the one in use.")]
 Threshold = Annotated[
     str, typer.Option(help="The least confidence of a known text: auto, or a number from 0 to 1.")
 ]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; the best one present if not given.")]
+Device = Annotated[
+    str | None,
+    typer.Option(help="cpu, cuda, mps; the best one present if not given.", rich_help_panel=MACHINE),
+]

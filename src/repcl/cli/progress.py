@@ -5,13 +5,34 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
 from rich.text import Text
 
 if TYPE_CHECKING:
     from repcl.experiments.runs.observers import Event
 
 PARTS = 1000  # a task of a run is that many parts of its bar
+
+
+def bar_with_times() -> list[ProgressColumn]:
+    """A name, a bar, the time it has taken and the time left, each with its word; none of them is cut."""
+    return [
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=12),
+        TimeElapsedColumn(),
+        TextColumn("elapsed,", table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(),
+        TextColumn("left", table_column=Column(no_wrap=True)),
+    ]
 
 
 class GridProgress:
@@ -22,13 +43,15 @@ class GridProgress:
         self.console = console
         self.states = [RunState() for _ in titles]
         self.bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[what]}", markup=False),
+            *bar_with_times(),
+            # takes what room is left, and is cut where that is little
+            TextColumn(
+                "{task.fields[what]}",
+                markup=False,
+                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            ),
             console=console,
+            expand=True,
             disable=not console.is_terminal,
             transient=True,
         )

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress
+
+from repcl.cli.progress import bar_with_times
 
 if TYPE_CHECKING:
     from repcl.training import Observer, Stage
@@ -18,11 +20,7 @@ def stage_bars(console: Console) -> "Iterator[Observer]":
     from repcl.training import Observer  # with torch, which commands that only look do not need
 
     bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        *bar_with_times(),
         console=console,
         disable=not console.is_terminal,
         transient=True,

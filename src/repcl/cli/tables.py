@@ -8,17 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from repcl.errors import counted as counted
 from repcl.errors import printable
 
 if TYPE_CHECKING:
     from repcl.experiments.runs.result import Result
 
 
-def counted(number: int, word: str) -> str:
-    """A number with its noun: 1 class, 2 classes."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"
-
-
+WIDE_ENOUGH = 110
+"""Columns of a terminal that shows the accuracy after each task."""
 WIDEST_NAME = 30
 """Names longer than that are broken where a terminal is too narrow for them."""
 
@@ -52,16 +50,20 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Iter
 
 
 def print_results(results: "Sequence[Result]", console: Console) -> None:
-    """Per benchmark: accuracy of each method after each task, at the end, and forgetting, in percent."""
+    """Per benchmark: accuracy of each method after each task, at the end, and forgetting, in percent.
+
+    A narrow terminal has no room for the tasks.
+    """
     ordered = sorted(results, key=lambda result: result.benchmark)
     for benchmark, group in groupby(ordered, key=lambda result: result.benchmark):
         of_benchmark = list(group)
         tasks = max(len(result.accuracy_after_task) for result in of_benchmark)
-        rounds = len({result.round for result in of_benchmark})
-        columns = ["method", *(f"T{task + 1}" for task in range(tasks)), "accuracy", "forgetting"]
-        title = f"{benchmark}, {rounds} round{'s' * (rounds > 1)}, percent" + _marks(of_benchmark)
+        is_wide = console.width >= WIDE_ENOUGH
+        after_tasks = [f"T{task + 1}" for task in range(tasks)] if is_wide else []
+        columns = ["method", "rounds", *after_tasks, "accuracy", "forgetting"]
+        title = f"{benchmark}, percent" + _marks(of_benchmark)
         rows = [
-            [row, *_cells([result for result in of_benchmark if result.row == row], tasks)]
+            [row, *_cells([result for result in of_benchmark if result.row == row], len(after_tasks))]
             for row in dict.fromkeys(result.row for result in of_benchmark)
         ]
         print_table(console, title, columns, rows)
@@ -90,11 +92,11 @@ def _cells(results: "Sequence[Result]", tasks: int) -> list[str]:
     """Cells of a row; rounds with fewer tasks than others count where they have a value."""
     from repcl.evaluation import summarize_tasks
 
-    after = summarize_tasks([result.accuracy_after_task for result in results])
+    after = summarize_tasks([result.accuracy_after_task for result in results])[:tasks]
     means = ["–" if summary is None else f"{summary.mean:.1f}" for summary in after]
     means += ["–"] * (tasks - len(after))
     final = percent([result.final_accuracy for result in results])
-    return [*means, final, percent([result.forgetting_rate for result in results])]
+    return [str(len(results)), *means, final, percent([result.forgetting_rate for result in results])]
 
 
 def _marks(results: "Sequence[Result]") -> str:

@@ -72,10 +72,11 @@ def tune(
     """Search settings on the first three tasks, scored on held-out training texts, and write a preset."""
     from repcl.benchmarks import StreamSpec
     from repcl.experiments.runs.ray_cluster import check_reachable
-    from repcl.experiments.runs.spec import RunOptions, split_variant
+    from repcl.experiments.runs.spec import RunOptions
     from repcl.experiments.tuning.outcome import write_preset
     from repcl.experiments.tuning.search import plan_search
     from repcl.experiments.tuning.trials import TrialStore
+    from repcl.methods.variants import split_variant
     from repcl.presets import load_preset, parse_overrides
 
     if ray is not None:

@@ -30,9 +30,11 @@ def normal_example(example: Example) -> Example:
     cuts = sorted({start, end, *bounds})
     # piece by piece, so that every bound keeps its place between the same characters
     pieces = [normalize(FORM, text[one:other]) for one, other in pairwise(cuts)]
-    place, at = {start: 0}, 0
+    new_index, at = {start: 0}, 0
     for cut, piece in zip(cuts[1:], pieces, strict=True):
         at += len(piece)
-        place[cut] = at
-    moved: dict[str, Any] = {name: Span(place[span.start], place[span.end]) for name, span in spans.items()}
+        new_index[cut] = at
+    moved: dict[str, Any] = {
+        name: Span(new_index[span.start], new_index[span.end]) for name, span in spans.items()
+    }
     return replace(example, text="".join(pieces), **moved)

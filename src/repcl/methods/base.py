@@ -1,8 +1,8 @@
 """`Method`: the contract of every way to learn tasks one after another, and what all of them share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
 from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
-from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner
+from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
 EVALUATION_BATCH = 64
@@ -40,6 +40,8 @@ class Method(RowOwner, ABC):
     """Whether the memory is unbounded, as for the upper bound `joint`."""
     takes_back_exactly: ClassVar[bool] = False
     """Whether `take_back` leaves no trace of what was learned."""
+    encoder_path: ClassVar[str] = "encoder"
+    """Where among the parts the encoder stands whose weights change, if any do."""
 
     settings: MethodSettings
     head: ClassifierHead
@@ -56,12 +58,28 @@ class Method(RowOwner, ABC):
         self.tasks_learned = 0
         self.observer = Observer()
         self.generator = torch.Generator()
+        self.occurring_ids: Tensor | None = None
         self.memory = ExemplarMemory(0)
         if isinstance(settings, MemorySettings):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
         if isinstance(settings, ClassifierSettings):
             self.head = self.new_head(settings)
         self.build_parts()
+
+    @classmethod
+    def settings_class(cls, values: Mapping[str, Any]) -> type[MethodSettings]:  # noqa: ARG003
+        """The class of the settings that these values are of; a method that is made of others has several."""
+        return cls.Settings
+
+    @classmethod
+    def known_settings(cls, values: Mapping[str, Any]) -> Collection[str]:
+        """The names of settings that may stand beside these values."""
+        return cls.settings_class(values).model_fields
+
+    @classmethod
+    def parts_of(cls, values: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 (for subclasses)
+        """Names of the methods that this one is made of, with these settings; presets of theirs count."""
+        return ()
 
     @classmethod
     def for_settings(cls, settings: MethodSettings) -> type["Method"]:  # noqa: ARG003 (for subclasses)
@@ -116,6 +134,10 @@ class Method(RowOwner, ABC):
         """What exemplars are chosen by, (batch, size)."""
         return self.head.features(self.encoder.represent(batch))
 
+    def candidate_features(self, examples: Sequence[Example]) -> Tensor:
+        """The same for all examples that exemplars are chosen from, (examples, size), on the CPU."""
+        return self.for_all(examples, self.exemplar_features)
+
     def choose(self, features: Features, count: int) -> list[int]:
         """Which examples of a class to keep, by their features, the most telling first."""
         return nearest_to_centers(features, count)
@@ -142,9 +164,12 @@ class Method(RowOwner, ABC):
         if not task.train:
             raise InvalidData("A task needs at least one training example, found none.")
         self.more_follow = more_follow
-        with seeded(self.seed, self.tasks_learned, self.encoder.device) as self.generator:
+        with seeded(
+            self.seed, self.tasks_learned, self.encoder.device, draw=self.settings.other_draw
+        ) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
+            self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
             self.learn_task(task)
         self.tasks_learned += 1
 
@@ -161,7 +186,16 @@ class Method(RowOwner, ABC):
     def statistics_bytes(self) -> int:
         """Bytes kept that were computed from old data, beyond exemplars and trained weights."""
         buffers = self.state_dict().keys() - {name for name, _ in self.named_parameters()}
-        return sum(self.get_buffer(name).nbytes for name in buffers if not name.startswith("encoder."))
+        return sum(self.get_buffer(name).nbytes for name in buffers if not is_of_encoder(name))
+
+    def resume(self, classes: Sequence[str], tasks_learned: int) -> None:
+        """Go on with classes that were learned before; weights and exemplars follow."""
+        self.classes, self.tasks_learned = list(classes), tasks_learned
+
+    @property
+    def embeddings_read(self) -> int:
+        """How many embeddings were read from a folder that an earlier run had filled, instead of made."""
+        return 0
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where loaded values contradict each other; their shapes were checked before."""
@@ -196,8 +230,8 @@ class Method(RowOwner, ABC):
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Keep only these classes, in this order, each made of one or several old ones."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        indices = [[place[name] for name in names] for names in groups.values()]
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        indices = [[index_of[name] for name in names] for names in groups.values()]
         if indices != [[index] for index in range(len(self.classes))]:
             self._check_rows_of_classes()
             for part in self.row_owners():
@@ -206,6 +240,17 @@ class Method(RowOwner, ABC):
         self.classes = list(groups)
 
     # ---- what methods share ---------------------------------------------------------------------
+
+    def occurring_rows(self, *, others_learn: bool = False) -> AbstractContextManager[None]:
+        """Within it, only word embeddings of the task and the memory take part in training.
+
+        Args:
+            others_learn: whether all others are trained as well, as outputs.
+        """
+        ids = self.occurring_ids
+        if ids is None:  # a stage by itself, outside of `learn`
+            ids = torch.arange(len(self.encoder.word_embeddings.weight))
+        return only_rows(self.encoder, ids, others_learn=others_learn)
 
     def row_owners(self) -> list[RowOwner]:
         """The parts, this method among them, that say what the rows of their tensors belong to."""
@@ -236,7 +281,7 @@ class Method(RowOwner, ABC):
             for name in task.classes:
                 fresh = (example for example in task.train if example.label == name)
                 candidates = list(dict.fromkeys([*self.memory.of(name), *fresh]))
-                features = self.for_all(candidates, self.exemplar_features).numpy()
+                features = self.candidate_features(candidates).numpy()
                 chosen = self.choose(features, budget) if candidates else []
                 self.memory.keep(name, [candidates[index] for index in chosen])
             self.memory.shrink(budget)
@@ -277,21 +322,27 @@ class Method(RowOwner, ABC):
         for path, part in self.named_modules():
             declared = part.class_rows if isinstance(part, RowOwner) else {}
             for name, _ in part.named_buffers(path, recurse=False):
-                if not name.startswith("encoder.") and name.rpartition(".")[2] not in declared:
+                if not is_of_encoder(name) and name.rpartition(".")[2] not in declared:
                     raise InvalidSetting(
                         f"{type(self).__name__} keeps {name!r}, of which no row belongs to one class, so "
                         "classes cannot be merged or removed: teach a new classifier instead."
                     )
 
 
+def is_of_encoder(name: str) -> bool:
+    """Whether a tensor of this name is a weight of an encoder."""
+    return "encoder" in name.split(".")[:-1]
+
+
 @contextmanager
-def seeded(seed: int, step: int, device: torch.device) -> Iterator[torch.Generator]:
-    """Random draws that depend on (seed, step) only and leave the global generators untouched.
+def seeded(seed: int, step: int, device: torch.device, *, draw: int = 0) -> Iterator[torch.Generator]:
+    """Random draws that depend on (seed, step, draw) only and leave the global generators untouched.
 
     Dropout and new weights draw from torch's own generator, which is forked and seeded here; the order of
     examples draws from the generator that is handed out.
     """
-    for_torch, for_data = np.random.SeedSequence([abs(seed), int(seed < 0), step]).generate_state(2)
+    numbers = [abs(seed), int(seed < 0), step, *([draw] if draw else [])]
+    for_torch, for_data = np.random.SeedSequence(numbers).generate_state(2)
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):
         torch.manual_seed(int(for_torch))

@@ -51,7 +51,7 @@ def build_method(
         raise InvalidSetting(
             f"Method {name!r} works on {', '.join(chosen.kinds)} input, not on {kind} input."
         )
-    checked = chosen.resolved(make_settings(chosen.Settings, settings), kind)
+    checked = chosen.resolved(make_settings(chosen.settings_class(settings), settings), kind)
     if isinstance(encoder, Encoder):
         encoder.processes = processes or encoder.processes
         processes = encoder.processes
@@ -60,7 +60,7 @@ def build_method(
         where = encoder.device  # to see what a method would take
     else:
         where = chosen_device(device if device is not None else together.device)
-    with seeded(seed, BEFORE_THE_FIRST_TASK, where):
+    with seeded(seed, BEFORE_THE_FIRST_TASK, where, draw=checked.other_draw):
         if isinstance(encoder, str):
             readout = chosen.readout(checked, kind)
             encoder = load_encoder(encoder, readout, device=where, processes=together)

@@ -17,6 +17,7 @@ from repcl.methods.base import Method
 from repcl.methods.retention import RetentionSettings, retention
 from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ClassifierSettings, ReplaySettings
+from repcl.model import drop_other_rows, output_places, output_rows
 from repcl.model.heads import plain_linear
 from repcl.training import LossTerms, Stage, adversarial_losses, default_groups, run_stage
 
@@ -29,6 +30,11 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     warmup_epochs: float = Field(2.0, ge=0, description="epochs in which the rates rise from zero")
     contrast: Literal["supinfonce", "supcon", "infonce", "none"] = Field(
         "supinfonce", description="the contrastive loss of initial learning"
+    )
+    contrast_reads: Literal["representation", "hidden"] = Field(
+        "representation",
+        description="what the contrastive loss compares: representations, or the output of the classifier's "
+        "hidden layer, as in the authors' code",
     )
     contrast_weight: float = Field(0.05, ge=0, description="λ1")
     temperature: float = Field(0.05, gt=0, description="τ")
@@ -47,6 +53,14 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     adversarial_step_size: float = Field(0.1, ge=0, description="α")
     adversarial_radius: float = Field(0.2, ge=0, description="ε; 0 for no limit")
     clean_weight: float = Field(1.0, ge=0, description="weight of the clean loss beside the adversarial one")
+    draw: int = Field(
+        0, ge=0, description="another number gives other first weights, orders and dropout on the same data"
+    )
+
+    @property
+    def other_draw(self) -> int:
+        """Which of several runs on the same data this is."""
+        return self.draw
 
     search: ClassVar[Mapping[str, Dimension]] = {
         **ClassifierSettings.search,
@@ -72,6 +86,17 @@ class RepCL(Method):
         "supcon": {"contrast": "supcon"},
         "infonce": {"contrast": "infonce"},
         "retain": {"retain": 0.1},
+        # of the study of what RepCL gains by (docs/beyond.md)
+        "hidden-contrast": {"contrast_reads": "hidden"},
+        "all-texts-xmlm": {"generation_share": 1.0},
+        "weak-xmlm": {"generation_weight": 0.02},
+        "no-clean": {"clean_weight": 0.0},
+        "three-steps": {"adversarial_steps": 3},
+        "long": {"initial_epochs": 10, "replay_epochs": 10, "momentum": 0.99},
+        "fast-momentum": {"momentum": 0.98},
+        "slow": {"learning_rate": 2e-5},
+        "draw-1": {"draw": 1},
+        "draw-2": {"draw": 2},
     }
 
     def build_parts(self) -> None:
@@ -83,7 +108,9 @@ class RepCL(Method):
                 f"Expected an encoder whose word embeddings are as wide as its states, found {width} and "
                 f"{encoder.hidden_size}: choose another encoder, or another method than 'repcl'."
             )
-        self.contrast = ContrastHead(encoder.representation_size, encoder.hidden_size).to(encoder.device)
+        reads_hidden = self.settings.contrast_reads == "hidden"
+        size = self.head.output.weight.shape[1] if reads_hidden else encoder.representation_size
+        self.contrast = ContrastHead(size, encoder.hidden_size).to(encoder.device)
 
     def learn_task(self, task: Task) -> None:
         """Initial learning, memory update, and from the second task on adversarial replay."""
@@ -98,42 +125,44 @@ class RepCL(Method):
         settings = self.settings
         batches = self.batches(task.train, settings.batch_size)
         retain = retention(self, task.train, settings.retain)
-        contrast = self._contrast_loss(batches) if settings.contrast != "none" else None
-        generate, token_head = (
-            self._generation_loss(batches) if settings.generation != "none" else (None, None)
-        )
+        has_tokens = settings.generation != "none"
+        with self.occurring_rows(others_learn=has_tokens):  # any token may be predicted
+            contrast = self._contrast_loss(batches) if settings.contrast != "none" else None
+            generate, token_head = self._generation_loss(batches) if has_tokens else (None, None)
 
-        def losses(batch: Batch) -> LossTerms:
-            representation = self.encoder.represent(batch)
-            terms = {"ce": cross_entropy(self.head(representation), batch.labels)}
-            if contrast:
-                terms["con"] = settings.contrast_weight * contrast(batch, representation)
-            if generate:
-                terms[settings.generation] = settings.generation_weight * generate(batch, representation)
-            if retain:
-                terms["retain"] = retain(batch, representation)
-            return terms
+            def losses(batch: Batch) -> LossTerms:
+                representation = self.encoder.represent(batch)
+                terms = {"ce": cross_entropy(self.head(representation), batch.labels)}
+                if contrast:
+                    terms["con"] = settings.contrast_weight * contrast(batch, representation)
+                if generate:
+                    terms[settings.generation] = settings.generation_weight * generate(batch, representation)
+                if retain:
+                    terms["retain"] = retain(batch, representation)
+                return terms
 
-        also = [token_head] if token_head is not None else []
-        stage = settings.stage(settings.initial_epochs)
-        groups = default_groups(self, stage, also=also)
-        run_stage(self, Stage.INITIAL_LEARNING, batches, losses, stage, groups=groups)
+            also = [token_head] if token_head is not None else []
+            stage = settings.stage(settings.initial_epochs)
+            groups = default_groups(self, stage, also=also)
+            run_stage(self, Stage.INITIAL_LEARNING, batches, losses, stage, groups=groups)
 
     def _contrast_loss(self, batches: Batches) -> Callable[[Batch, Tensor], Tensor]:
         """The loss of anchors against momentum keys of the batch and of the queue."""
         settings = self.settings
-        encoder, projection = momentum_copy(self.encoder), momentum_copy(self.contrast.projection)
+        reads_hidden, source = settings.contrast_reads == "hidden", self._key_head()
+        encoder, key_head = momentum_copy(self.encoder), momentum_copy(source)
+        drop_other_rows(encoder.word_embeddings)
         queue = self._first_queue(batches)
 
         def loss(batch: Batch, representation: Tensor) -> Tensor:
             follow(encoder, self.encoder, decay=settings.momentum)
-            follow(projection, self.contrast.projection, decay=settings.momentum)
+            follow(key_head, source, decay=settings.momentum)
             with torch.no_grad():
-                keys = projection(encoder.represent(batch))
+                keys = key_head(encoder.represent(batch))
             candidates = torch.cat([keys, queue.keys])
             labels = torch.cat([batch.labels, queue.labels])
             own = torch.arange(len(batch), device=keys.device)
-            anchors = self.contrast(representation)
+            anchors = self.contrast(self.head.features(representation) if reads_hidden else representation)
             queue.push(keys, batch.labels)
             if settings.contrast == "infonce":
                 return info_nce(anchors, candidates, temperature=settings.temperature, own_key=own)
@@ -144,6 +173,12 @@ class RepCL(Method):
 
         return loss
 
+    def _key_head(self) -> nn.Module:
+        """From representations to keys: the projection, behind the hidden layer if that is read."""
+        if self.settings.contrast_reads == "hidden":
+            return nn.Sequential(self.head.hidden, self.contrast.projection)
+        return self.contrast.projection
+
     @torch.no_grad()
     def _first_queue(self, batches: Batches) -> "KeyQueue":
         """Projections of the first Q training texts in shuffled order, in evaluation mode."""
@@ -152,7 +187,7 @@ class RepCL(Method):
         labels: list[Tensor] = []
         self.eval()
         for batch in batches:
-            keys.append(self.contrast.projection(self.encoder.represent(batch)))
+            keys.append(self._key_head()(self.encoder.represent(batch)))
             labels.append(batch.labels)
             if sum(map(len, keys)) >= size:
                 break
@@ -162,9 +197,10 @@ class RepCL(Method):
         """The loss of recovering masked tokens of another text of the same class."""
         settings, encoder = self.settings, self.encoder
         is_crossed, share = settings.generation == "xmlm", settings.generation_share
-        embeddings = encoder.word_embeddings.weight
+        table = encoder.word_embeddings
+        vocabulary = sum(map(len, output_rows(table)))
         head = TokenHead(
-            encoder.hidden_size, encoder.representation_size if is_crossed else 0, len(embeddings)
+            encoder.hidden_size, encoder.representation_size if is_crossed else 0, vocabulary
         ).to(encoder.device)
         special = torch.tensor(encoder.special_ids, device=encoder.device)
 
@@ -182,8 +218,8 @@ class RepCL(Method):
             )
             states = encoder(Batch(ids, other.mask, other.spans, other.labels, other.positions))
             helpers = representation[rows][masked.nonzero()[:, 0]]  # f(x) of each masked token's partner
-            scores = head(states[masked], helpers if is_crossed else None, encoder.word_embeddings.weight)
-            return masked_token_loss(scores, other.ids[masked])
+            scores = head(states[masked], helpers if is_crossed else None, *output_rows(table))
+            return masked_token_loss(scores, output_places(table, other.ids[masked]))
 
         return loss, head
 
@@ -254,9 +290,9 @@ def momentum_copy(module: Module) -> Module:
 @torch.no_grad()
 def follow(momentum: nn.Module, source: nn.Module, *, decay: float) -> None:
     """Exponential moving average: θ' ← decay · θ' + (1 − decay) · θ."""
-    targets: list[Tensor] = list(momentum.parameters())
-    sources: list[Tensor] = list(source.parameters())
-    torch._foreach_lerp_(targets, sources, 1.0 - decay)
+    targets: dict[str, Tensor] = dict(momentum.named_parameters())
+    sources: dict[str, Tensor] = dict(source.named_parameters())
+    torch._foreach_lerp_(list(targets.values()), [sources[name] for name in targets], 1.0 - decay)
 
 
 class TokenHead(nn.Module):
@@ -269,10 +305,16 @@ class TokenHead(nn.Module):
         )
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
-    def forward(self, states: Tensor, help_: Tensor | None, embeddings: Tensor) -> Tensor:
-        """(masked, hidden) and (masked, help_size) or nothing -> (masked, vocabulary) scores."""
+    def forward(self, states: Tensor, help_: Tensor | None, *embeddings: Tensor) -> Tensor:
+        """(masked, hidden) and (masked, help_size) or nothing -> (masked, vocabulary) scores.
+
+        The embeddings may come in parts, whose rows stand one after another in the vocabulary.
+        """
         inputs = states if help_ is None else torch.cat([states, help_], dim=1)
-        return nn.functional.linear(self.transform(inputs), embeddings, self.bias)
+        transformed = self.transform(inputs)
+        biases = torch.split(self.bias, [len(part) for part in embeddings])
+        scores = map(nn.functional.linear, [transformed] * len(embeddings), embeddings, biases)
+        return torch.cat(list(scores), dim=1)
 
 
 def same_class_partners(

@@ -1,4 +1,4 @@
-"""The pull towards the untouched encoder: what was general before the first task should stay so."""
+"""The pull toward the untouched encoder: what was general before the first task should stay so."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class RetentionSettings(MethodSettings):
     """Settings of methods that can hold on to the untouched encoder's representations."""
 
     retain: float = Field(
-        0.0, ge=0, description="pull of new representations towards those of the untouched encoder; 0: none"
+        0.0, ge=0, description="pull of new representations toward those of the untouched encoder; 0: none"
     )
 
 
@@ -34,7 +34,8 @@ def retention(
         return None
     untouched = frozen_copy(method.encoder)
     # markers are not part of the pretrained weights; the same seed draws them as they were at the start
-    with seeded(method.seed, BEFORE_THE_FIRST_TASK, method.encoder.device):
+    device, draw = method.encoder.device, method.settings.other_draw
+    with seeded(method.seed, BEFORE_THE_FIRST_TASK, device, draw=draw):
         untouched.start_over()
     targets = method.for_all(examples, untouched.represent)
 

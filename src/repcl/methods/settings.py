@@ -27,6 +27,11 @@ class MethodSettings(BaseModel):
             raise PydanticCustomError("number", f"input should be at most {LARGEST_NUMBER:,}")
         return value
 
+    @property
+    def other_draw(self) -> int:
+        """Which of several runs on the same data this is; they differ in all random draws."""
+        return 0
+
     search: ClassVar[Mapping[str, Dimension]] = {}
     """What `repcl tune` searches, and between which values.
 
@@ -94,6 +99,9 @@ def make_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
         return kind(**values)
     except ValidationError as error:
         first = error.errors()[0]
+        if not first["loc"]:  # they contradict each other
+            reason = first["msg"].removeprefix("Value error, ")
+            raise InvalidSetting(f"These settings cannot be used together: {reason}.") from error
         raise InvalidSetting(
             f"Setting {first['loc'][0]} = {shortened(first['input'])} cannot be used: {first['msg'].lower()}."
         ) from error

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from repcl.data import Example
 from repcl.errors import InvalidData, ResultMismatch
 from repcl.files import parse_json
-from repcl.methods.base import Method
+from repcl.methods.base import Method, is_of_encoder
 from repcl.methods.build import build_method
 from repcl.model import Encoder, Processes, RowOwner
 
@@ -62,8 +62,7 @@ def load_method(
         device=device,
         processes=processes,
     )
-    method.classes = list(state["classes"])
-    method.tasks_learned = state["tasks_learned"]
+    method.resume(state["classes"], state["tasks_learned"])
     with (folder / MEMORY).open(encoding="utf-8") as file:  # str.splitlines would cut texts at U+2028
         for line in file:
             example = Example.from_json(parse_json(line))
@@ -91,7 +90,7 @@ def check_tensors(method: Method, saved: Mapping[str, Tensor], left_out: Collect
     for path, part in method.named_modules():
         own = [*part.named_parameters(path, recurse=False), *part.named_buffers(path, recurse=False)]
         for name, empty in own:
-            if not name.startswith("encoder.") and name not in left_out:
+            if not is_of_encoder(name) and name not in left_out:
                 _check_shape(name, empty, saved.get(name), part, len(method.classes))
 
 

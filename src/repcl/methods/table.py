@@ -23,7 +23,7 @@ class MethodEntry:
         description: how it learns, in a few words.
         paper: who proposed it, or what it is if nobody did.
         year: when, if it was proposed.
-        cost: work of a whole run relative to FEA's under preset `cpu`: seconds of the processor, testing
+        cost: work of a whole run relative to FEA's under preset `cpu`: CPU seconds, testing
             included, as `benchmarks/method_cost.py --tasks 3` measured them on `demo`.
         kinds: the inputs that it takes.
         keeps_texts: whether it keeps training texts.
@@ -56,6 +56,9 @@ TABLE: Mapping[str, MethodEntry] = {
         variants={
             "no-con": 1.8, "no-xmlm": 1.4, "no-adv": 1.7,  # these three by counting passes
             "mlm": None, "supcon": None, "infonce": None, "retain": None,
+            "hidden-contrast": None, "all-texts-xmlm": 2.9, "weak-xmlm": None, "no-clean": None,
+            "three-steps": 2.3, "long": 4.0, "fast-momentum": None, "slow": None,  # costs by counting passes
+            "draw-1": None, "draw-2": None,
         },
     ),
     "fea": MethodEntry(
@@ -114,7 +117,7 @@ TABLE: Mapping[str, MethodEntry] = {
     "instant": MethodEntry(
         "repcl.methods.frozen.instant:Instant", "frozen encoder, ridge regression on random features",
         "McDonnell et al.", 2023, 0.18, keeps_texts=False, also_keeps="Gram matrices, class sums, embeddings",
-        variants={"last-layer": None},
+        variants={"last-layer": None, "vote": None},
     ),
     "ncm": MethodEntry(
         "repcl.methods.frozen.ncm:NCM", "frozen encoder, nearest class mean",
@@ -131,6 +134,14 @@ TABLE: Mapping[str, MethodEntry] = {
         "repcl.methods.frozen.refit:Refit", "frozen encoder, logistic regression on all embeddings",
         "logistic regression", None, 0.13, keeps_texts=False, also_keeps="embeddings of all texts",
         variants={"last-layer": None},
+    ),
+    "duet": MethodEntry(
+        "repcl.methods.duet:Duet", "a trained method and a frozen learner, whose votes are added",
+        "a duet", None, 2.2, variants={"statistics": None},
+    ),
+    "tower": MethodEntry(
+        "repcl.methods.frozen.tower:Tower", "frozen encoder, softmax regression with old classes anchored",
+        "anchored regression", None, 0.14, variants={"last-layer": None},
     ),
 }
 # fmt: on

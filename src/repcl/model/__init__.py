@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from repcl.model.layered import FROZEN_DEPTHS, LAST_LAYER
     from repcl.model.processes import ALONE, Processes
     from repcl.model.readouts import READOUTS, Readout
+    from repcl.model.vocabulary import (
+        OccurringRows,
+        drop_other_rows,
+        follow_decay,
+        only_rows,
+        output_places,
+        output_rows,
+    )
 
 __all__ = [
     "ALONE",
@@ -27,16 +35,22 @@ __all__ = [
     "Encoder",
     "GrowingLinear",
     "Merge",
+    "OccurringRows",
     "Processes",
     "Readout",
     "RowOwner",
     "best_device",
     "check_encoder",
     "chosen_device",
+    "drop_other_rows",
     "fingerprint",
+    "follow_decay",
     "load_encoder",
     "lowest_row",
     "mean_row",
+    "only_rows",
+    "output_places",
+    "output_rows",
     "total_row",
 ]
 
@@ -51,5 +65,13 @@ __getattr__ = lazy_names(
         "layered": ["FROZEN_DEPTHS", "LAST_LAYER"],
         "processes": ["ALONE", "Processes"],
         "readouts": ["READOUTS", "Readout"],
+        "vocabulary": [
+            "OccurringRows",
+            "drop_other_rows",
+            "follow_decay",
+            "only_rows",
+            "output_places",
+            "output_rows",
+        ],
     },
 )

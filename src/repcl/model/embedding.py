@@ -20,6 +20,8 @@ from repcl.model.encoder import Encoder
 BATCH = 64
 # With fewer rows the matrix library may choose another kernel, and with it other last bits.
 FEWEST_ROWS = 4
+MOST_PADDED = 1.3
+"""How many times as long as the shortest text of a batch the longest may be, where lengths are mixed."""
 LARGEST_CACHE = 1 << 29
 
 Question = tuple[str, Span | None, Span | None, Span | None]
@@ -40,6 +42,12 @@ class Embedder:
         self.encoder = encoder
         chosen = folder or os.environ.get("REPCL_EMBEDDINGS")
         self.folder = Path(chosen) if chosen else None
+        self.largest = LARGEST_CACHE  # bytes kept in memory
+        self.mixes_lengths = False
+        """Whether texts of similar lengths are encoded together: few texts take half the time, and the last
+        bits of a representation depend on the texts beside it."""
+        self.read_from_disk = 0
+        """How many representations an earlier run had left in the folder."""
         self._kept: dict[Question, Tensor] = {}
 
     def __call__(self, examples: Sequence[Example]) -> Tensor:
@@ -54,7 +62,7 @@ class Embedder:
         if missing:
             self._kept.update(self._find(missing))
         found = torch.stack([self._kept[question] for question in questions]) if questions else None
-        while len(self._kept) * size * 4 > LARGEST_CACHE:
+        while len(self._kept) * size * 4 > self.largest:
             del self._kept[next(iter(self._kept))]
         return found if found is not None else torch.empty(0, size)
 
@@ -62,21 +70,24 @@ class Embedder:
         if (
             self.folder is None or self.encoder.processes.number > 1
         ):  # what is on disk differs as processes read it
-            return dict(zip(missing, self._encode(list(missing.values())), strict=True))
+            return dict(zip(missing, self.encode(list(missing.values())), strict=True))
         store = EmbeddingStore(self.folder, self.encoder)
         found = store.read(list(missing))
+        self.read_from_disk += len(found)
         left = {question: example for question, example in missing.items() if question not in found}
-        encoded = dict(zip(left, self._encode(list(left.values())), strict=True))
+        encoded = dict(zip(left, self.encode(list(left.values())), strict=True))
         store.write(encoded)
         return found | encoded
 
     @torch.no_grad()
-    def _encode(self, examples: Sequence[Example]) -> Tensor:
+    def encode(self, examples: Sequence[Example]) -> Tensor:
+        """Representations of the examples, (examples, representation_size), computed anew."""
         encoder = self.encoder.eval()
         rows = encoder.tokenize(examples)
         found = torch.empty(len(rows), encoder.representation_size)
-        for numbers in _equal_lengths(rows):
-            filled = [*numbers, *numbers[:1] * (FEWEST_ROWS * encoder.processes.parts - len(numbers))]
+        fewest = encoder.processes.parts * (1 if self.mixes_lengths else FEWEST_ROWS)
+        for numbers in _similar_lengths(rows) if self.mixes_lengths else _equal_lengths(rows):
+            filled = [*numbers, *numbers[:1] * (fewest - len(numbers))]
             batch = collate(
                 [rows[number] for number in filled],
                 [0] * len(filled),
@@ -156,6 +167,20 @@ def _equal_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:
     for _, numbers in sorted(by_length.items()):
         for at in range(0, len(numbers), BATCH):
             yield numbers[at : at + BATCH]
+
+
+def _similar_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:
+    """Batches of row numbers in which no text is much longer than another, the short texts first."""
+    batch: list[int] = []
+    for number in sorted(range(len(rows)), key=lambda number: len(rows[number].ids)):
+        if batch and (
+            len(batch) == BATCH or len(rows[number].ids) > MOST_PADDED * len(rows[batch[0]].ids) + 1
+        ):
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
 
 
 def fingerprint(encoder: Encoder) -> str:

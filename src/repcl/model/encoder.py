@@ -16,6 +16,7 @@ from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout, note_shortened, special_frame
 from repcl.model.tokenizer import caught
 from repcl.model.untrusted import Unusable, shown
+from repcl.model.vocabulary import OccurringRows
 
 if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -59,6 +60,7 @@ class Encoder(nn.Module):
             _add_markers(backbone, tokenizer, readout.markers)
         markers = [tokenizer.get_vocab()[marker] for marker in readout.markers]
         self.special_ids = sorted({*tokenizer.all_special_ids, *markers})
+        self.remembered = REMEMBERED  # texts whose tokens are kept
         self._tokenized = _tokenized_before(self)
 
     @property
@@ -100,13 +102,20 @@ class Encoder(nn.Module):
 
     def tokenize(self, examples: Sequence[Example]) -> list[TokenizedExample]:
         """Token ids and spans of the examples; recent examples are not tokenized again."""
-        if len(self._tokenized) > REMEMBERED:
+        if len(self._tokenized) > self.remembered:
             self._tokenized.clear()  # a server must not keep every text it was ever asked about
-        fresh = [example for example in dict.fromkeys(examples) if example not in self._tokenized]
+        found = {example: self._tokenized.get(example) for example in examples}
+        fresh = [example for example, row in found.items() if row is None]
         rows, shortened = self._prepare(fresh)
         note_shortened(shortened, len(fresh), self.max_length)
-        self._tokenized.update(zip(fresh, rows, strict=True))
-        return [self._tokenized[example] for example in examples]
+        known = dict(zip(fresh, rows, strict=True))
+        self._tokenized.update(known)  # other threads share it, and may clear it at any moment
+        return [found[example] or known[example] for example in examples]
+
+    def occurring_ids(self, examples: Sequence[Example]) -> Tensor:
+        """Ids of all tokens in these examples, and of special tokens, (ids,) ascending."""
+        seen = {token for row in self.tokenize(examples) for token in row.ids}
+        return torch.tensor(sorted(seen.union(self.special_ids)))
 
     def _prepare(self, examples: Sequence[Example]) -> tuple[list[TokenizedExample], int]:
         try:
@@ -229,6 +238,8 @@ def _add_markers(
     backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, markers: Sequence[str]
 ) -> None:
     """Add marker tokens with embeddings drawn from N(0, 0.02)."""
+    if isinstance(_word_embeddings(backbone), OccurringRows):
+        return  # a copy made while a task is learned, markers and all
     added = tokenizer.add_tokens(list(markers), special_tokens=True)
     is_short = len(tokenizer) > len(_word_embeddings(backbone).weight)
     if is_short:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -61,9 +61,20 @@ class Preset:
         """How mutual information is estimated."""
         return make_estimator(self.analysis)
 
-    def settings_for(self, method: str, benchmark: str, kind: InputKind) -> dict[str, Any]:
-        """What the preset says about a method's settings; later layers win."""
-        known = method_class(method).Settings.model_fields
+    def settings_for(
+        self, method: str, benchmark: str, kind: InputKind, chosen: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What the preset says about a method's settings, and those of its parts; later layers win.
+
+        Args:
+            method: its name.
+            benchmark: the name of the data.
+            kind: of input.
+            chosen: settings that were chosen already; they decide which parts a method has.
+        """
+        own_class = method_class(method)
+        known = own_class.settings_class(chosen or {}).model_fields
+        names = (*own_class.parts_of(chosen or {}), method)
         settings: dict[str, Any] = {}
         for tables in self.layers:
             of_kind = tables.get("kinds", {}).get(kind, {})
@@ -71,7 +82,8 @@ class Preset:
             for shared in (tables.get("all", {}), of_kind.get("all", {}), of_benchmark.get("all", {})):
                 settings |= {key: value for key, value in shared.items() if key in known}
             for own in (tables.get("methods", {}), of_kind, of_benchmark):
-                settings |= own.get(method, {})
+                for name in names:
+                    settings |= {key: value for key, value in own.get(name, {}).items() if key in known}
         return settings
 
 
@@ -148,23 +160,33 @@ def parse_overrides(pairs: Iterable[str], methods: Iterable[str]) -> dict[str, d
     """`KEY=VALUE` for every method that has the key, `METHOD.KEY=VALUE` for one; by method."""
     chosen = list(methods)
     overrides: dict[str, dict[str, Any]] = {name: {} for name in chosen}
-    for pair in pairs:
-        path, equals, text = pair.partition("=")
-        if not equals:
-            raise InvalidSetting(f"Expected --set KEY=VALUE, found {shortened(pair)}.")
-        method, _, key = path.rpartition(".")
+    given = [_parsed_pair(pair) for pair in pairs]
+    fields = {
+        name: _fields(name, {key: value for method, key, value in given if method in ("", name)})
+        for name in chosen
+    }
+    for method, key, value in given:
         if method and method not in overrides:
             raise UnknownName("chosen method", method, chosen)
-        targets = [method] if method else [name for name in chosen if key in _fields(name)]
-        if not targets or key not in _fields(targets[0]):
-            raise UnknownName("setting", key, sorted({field for name in chosen for field in _fields(name)}))
+        targets = [method] if method else [name for name in chosen if key in fields[name]]
+        if not targets or key not in fields[targets[0]]:
+            raise UnknownName("setting", key, sorted({field for name in chosen for field in fields[name]}))
         for target in targets:
-            overrides[target][key] = _value(text)
+            overrides[target][key] = value
     return overrides
 
 
-def _fields(method: str) -> Iterable[str]:
-    return method_class(method).Settings.model_fields
+def _parsed_pair(pair: str) -> tuple[str, str, Any]:
+    """`METHOD.KEY=VALUE` in three parts; the first is empty where it is left out."""
+    path, equals, text = pair.partition("=")
+    if not equals:
+        raise InvalidSetting(f"Expected --set KEY=VALUE, found {shortened(pair)}.")
+    method, _, key = path.rpartition(".")
+    return method, key, _value(text)
+
+
+def _fields(method: str, chosen: Mapping[str, Any] | None = None) -> Collection[str]:
+    return method_class(method).known_settings(chosen or {})
 
 
 def _value(text: str) -> Any:

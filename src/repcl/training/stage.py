@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.lr_scheduler import LambdaLR
 
-from repcl.model import Processes
+from repcl.model import Processes, follow_decay
+from repcl.training.allocator import keep_freed_memory
 from repcl.training.observer import Observer, Stage
 
 LossTerms = Mapping[str, Tensor]
@@ -99,6 +101,9 @@ class Learner(Protocol):
     def processes(self) -> Processes:
         """The processes that learn together."""
 
+    def occurring_rows(self) -> AbstractContextManager[None]:
+        """Within it, only word embeddings that can occur take part in training."""
+
     def named_children(self) -> Iterator[tuple[str, nn.Module]]:
         """All trainable parts."""
 
@@ -136,24 +141,27 @@ def run_stage(
         settings: epochs, rates, decay, warm-up and clipping.
         groups: what learns, at which rate, and what is clipped by itself; `default_groups` unless given.
     """
-    chosen = default_groups(learner, settings) if groups is None else groups
-    optimizer = build_optimizer(chosen, settings)
-    schedule = build_schedule(optimizer, settings, settings.warmup_epochs * len(batches))
-    clipped_together = _clipped_together(optimizer, chosen)
-    parameters = [parameter for parameters in clipped_together for parameter in parameters]
+    keep_freed_memory()
     learner.train()
     learner.observer.stage_begins(stage, epochs=settings.epochs, steps_per_epoch=len(batches))
-    for _ in range(settings.epochs):
-        for batch in batches:
-            terms = _backward(losses(batch))
-            # before clipping: the norm of the part that one process holds would mean nothing
-            learner.processes.average_gradients(parameters)
-            for together in clipped_together:
-                clip_grad_norm_(together, settings.clip_norm)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-            learner.observer.step_ends(terms)
+    with learner.occurring_rows():
+        chosen = default_groups(learner, settings) if groups is None else groups
+        optimizer = build_optimizer(chosen, settings)
+        follow_decay(learner.encoder, optimizer)
+        schedule = build_schedule(optimizer, settings, settings.warmup_epochs * len(batches))
+        clipped_together = _clipped_together(optimizer, chosen)
+        parameters = [parameter for parameters in clipped_together for parameter in parameters]
+        for _ in range(settings.epochs):
+            for batch in batches:
+                terms = _backward(losses(batch))
+                # before clipping: the norm of the part that one process holds would mean nothing
+                learner.processes.average_gradients(parameters)
+                for together in clipped_together:
+                    _clip(together, settings.clip_norm)
+                optimizer.step()
+                schedule.step()
+                optimizer.zero_grad()
+                learner.observer.step_ends(terms)
     learner.train(False)
     learner.observer.stage_ends(stage)
 
@@ -215,6 +223,13 @@ def _clipped_together(
         if id(parameter) not in is_alone
     ]
     return [*alone, others] if others else alone
+
+
+def _clip(parameters: Sequence[nn.Parameter], largest: float) -> None:
+    """Scale gradients down to the largest norm; those below are not written again."""
+    norm = get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+    if not norm <= largest:
+        clip_grads_with_norm_(parameters, largest, norm)
 
 
 def _backward(produced: LossTerms | Iterable[LossTerms]) -> dict[str, Tensor]:

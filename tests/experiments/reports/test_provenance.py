@@ -2,7 +2,8 @@
 
 import pytest
 
-from repcl.experiments.reports.provenance import origin_table, settings_table
+from repcl.experiments.reports.provenance import costs_table, origin_table, settings_table
+from repcl.experiments.runs.result import Seconds
 from tests.experiments.made_up import (
     cells,
     only,
@@ -43,3 +44,50 @@ def test_complete_files_that_are_not_the_public_ones_are_noted(tmp_path, benchma
     assert all(
         note.startswith("Not the public file byte for byte, by its hash: train.csv.") for note in notes
     )
+
+
+def timed(wall: float, processor: float | None, *, embeddings_read: int = 0) -> Seconds:
+    return Seconds(
+        tasks=[{"replay": wall}, {"replay": wall}],
+        all=2 * wall,
+        processor_tasks=[] if processor is None else [{"replay": processor}, {"replay": processor}],
+        processor_all=None if processor is None else 2 * processor,
+        embeddings_read=embeddings_read,
+    )
+
+
+def costs_of(out, **methods):
+    for method, rounds in methods.items():
+        for number, seconds in enumerate(rounds):
+            write_run(
+                out,
+                method,
+                two_tasks([True, True]),
+                classes=[["old"], ["new"]],
+                round=number,
+                seconds=seconds,
+            )
+    return costs_table(only(out))
+
+
+def test_cost_is_time_of_the_processor_where_every_run_has_it(tmp_path):
+    shown = costs_of(tmp_path, fea=[timed(30, 10)], sequential=[timed(50, 5)])
+    assert [row[1].values for row in shown.rows] == [(10.0,), (20.0,)]
+    assert "Time of the processor." in shown.notes[0]
+
+
+def test_cost_is_wall_time_where_a_run_has_no_other(tmp_path):
+    shown = costs_of(tmp_path, fea=[timed(30, 10)], sequential=[timed(50, None)])
+    assert [row[1].values for row in shown.rows] == [(100.0,), (60.0,)]
+    assert "Wall time" in shown.notes[0]
+
+
+def test_runs_that_read_stored_embeddings_do_not_count_beside_others(tmp_path):
+    shown = costs_of(tmp_path, ncm=[timed(9, 1, embeddings_read=7), timed(9, 8)])
+    assert [row[1].values for row in shown.rows] == [(16.0,)]
+    assert "Stored embeddings" not in shown.notes[0]
+
+
+def test_a_method_whose_runs_all_read_stored_embeddings_is_named(tmp_path):
+    shown = costs_of(tmp_path, fea=[timed(9, 8)], ncm=[timed(9, 1, embeddings_read=7)])
+    assert shown.notes[0].endswith("Stored embeddings were read, which saves time: ncm.")

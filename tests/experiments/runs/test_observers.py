@@ -52,7 +52,7 @@ def test_the_clock_times_the_stages_of_one_task_and_counts_its_steps():
     clock = StageClock()
     observer = RunObservers([clock])
     one_task(observer)
-    assert list(clock.seconds) == ["initial learning", "replay"]
+    assert list(clock.seconds) == list(clock.processor_seconds) == ["initial learning", "replay"]
     assert clock.steps == 3
     one_task(observer)
     assert clock.steps == 3
@@ -62,3 +62,12 @@ def test_the_loss_record_holds_the_cross_entropy_or_the_sum_of_initial_learning(
     record = LossRecord()
     one_task(RunObservers([record]))
     assert record.losses == [0.5, 3.0]
+
+
+def test_time_of_the_processor_stands_beside_wall_time(monkeypatch):
+    monkeypatch.setattr("time.perf_counter", iter([10.0, 17.0]).__next__)
+    monkeypatch.setattr("time.process_time", iter([3.0, 5.0]).__next__)
+    clock = StageClock()
+    with clock.stage(Stage.REPLAY):
+        pass
+    assert (clock.seconds, clock.processor_seconds) == ({"replay": 7.0}, {"replay": 2.0})

@@ -232,3 +232,30 @@ def test_a_copied_folder_still_holds_its_results(tmp_path):
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     a, b = ([run.result for run in RunStore(tmp_path / name).runs()] for name in "ab")
     assert a == b
+
+
+def test_a_result_says_how_many_embeddings_an_earlier_run_had_left(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPCL_EMBEDDINGS", str(tmp_path / "embeddings"))
+    read = [
+        run_experiment("ncm", toy_stream(), encoder=tiny_encoder()).seconds.embeddings_read for _ in range(2)
+    ]
+    texts = {example.text for task in toy_stream().tasks for example in (*task.train, *task.test)}
+    assert read == [0, len(texts)]
+
+
+def test_a_result_holds_the_time_of_the_processor_of_every_task():
+    seconds = run("fea").seconds
+    assert [list(task) for task in seconds.processor_tasks] == [list(task) for task in seconds.tasks]
+    spent = sum(value for task in seconds.processor_tasks for value in task.values())
+    assert seconds.processor_all == pytest.approx(spent)
+
+
+def test_a_run_resumed_from_a_checkpoint_without_them_claims_no_seconds_of_the_processor(tmp_path):
+    with pytest.raises(Stop):
+        run("fea", tmp_path, observer=StopAtTask(2, "replay"))
+    (progress,) = tmp_path.glob("toy/fea/round-1/checkpoint-*/progress.json")
+    content = json.loads(progress.read_text())
+    content["processor_seconds"] = []
+    progress.write_text(json.dumps(content))
+    seconds = run("fea", tmp_path).seconds
+    assert (seconds.processor_tasks, seconds.processor_all) == ([], None)

@@ -14,10 +14,9 @@ from torch.nn.functional import gelu
 
 from repcl.data import Example, Task
 from repcl.methods import Method
-from tests.methods.golden.watching import Ids, State, Watched, noise, text_ids
+from tests.methods.golden.watching import WORDS, Ids, State, Watched, noise, text_ids
 
 BACKBONE = "encoder.backbone."
-WORDS = BACKBONE + "embeddings.word_embeddings.weight"
 
 
 class Plain:

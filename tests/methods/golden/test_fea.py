@@ -134,7 +134,7 @@ def test_infomax_contrasts_two_views_of_each_text() -> None:
 
 
 @pytest.mark.parametrize("name", ["fea", "repcl"])
-def test_retention_pulls_towards_the_encoder_before_the_first_task(name: str) -> None:
+def test_retention_pulls_toward_the_encoder_before_the_first_task(name: str) -> None:
     more = {"contrast": "none", "generation": "none"} if name == "repcl" else {}
     method = built(name, **WITH_MEMORY, **more, retain=0.8)
     untouched: State = copied(method)

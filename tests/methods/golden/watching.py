@@ -10,11 +10,14 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from repcl.data import Batch, Example, InputKind, Task
 from repcl.methods import Method, build_method
+from repcl.model import OccurringRows
 from repcl.training import Observer
 from tests.conftest import readout_of, tiny_encoder
 
 Ids = tuple[int, ...]
 State = dict[str, Tensor]
+WORDS = "encoder.backbone.embeddings.word_embeddings.weight"
+OTHERS = WORDS.replace("weight", "others")
 
 
 def noise(values: Tensor) -> Tensor:
@@ -115,6 +118,7 @@ class Watched(Observer):
                     others.append(parameter.detach().clone())
                 elif parameter.grad is not None:
                     gradients[names[id(parameter)]] = parameter.grad.clone()
+        of_all_rows(gradients, self.method.encoder.word_embeddings)
         last = self.steps[-1] if self.steps else None
         stage = len(self.stages) - 1
         if last is not None and last.stage == stage and not last.gradients.keys() & gradients.keys():
@@ -141,7 +145,23 @@ def watch(method: Method, task: Task, *, more_follow: bool = False) -> Watched:
 
 
 def copied(method: nn.Module) -> State:
-    return {name: value.detach().clone() for name, value in method.state_dict().items()}
+    """All weights, with the word embeddings as the whole table that they are a part of while they learn."""
+    state = {name: value.detach().clone() for name, value in method.state_dict().items()}
+    for table in method.modules():
+        if isinstance(table, OccurringRows):
+            state.pop(OTHERS, None)
+            state[WORDS] = table.whole()
+    return state
+
+
+def of_all_rows(gradients: State, table: nn.Embedding) -> None:
+    """Put gradients of word embeddings where they belong in the whole table."""
+    if isinstance(table, OccurringRows) and WORDS in gradients:
+        whole = torch.zeros(len(table.places), table.embedding_dim)
+        whole[table.ids] = gradients[WORDS]
+        if OTHERS in gradients:
+            whole[table.other_ids] = gradients.pop(OTHERS)
+        gradients[WORDS] = whole
 
 
 def unpadded(rows: Tensor, lengths: Sequence[int]) -> list[Ids]:

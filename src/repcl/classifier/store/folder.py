@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from repcl import __version__
+from repcl.classifier.store.collected import COLLECTED, SERVICE, collected_count
 from repcl.classifier.store.files import (
     LOCK,
     BlobFolder,
@@ -57,6 +58,12 @@ LEFTOVERS = {
 """What files that were never finished are called, folder by folder."""
 
 Read = TypeVar("Read")
+
+
+class Kept(NamedTuple):
+    """How many of the newest revisions are kept; None for all."""
+
+    newest: int | None
 
 
 class ModelFolder:
@@ -227,6 +234,9 @@ class ModelFolder:
                 self._switch(number)
                 with suppress(OSError):
                     self.sweep()  # what only the revision in use needs
+        with suppress(OSError, RepclError):  # the revision is there, whatever becomes of old ones
+            if outdated := self._outdated():
+                self.purge(outdated)
         return revision
 
     def write_export(self, write: Callable[[Blobs], Export]) -> Export:
@@ -279,6 +289,31 @@ class ModelFolder:
         self.purge([revision.number])
         return revision
 
+    def keep_last(self, count: int | None) -> list[int]:
+        """Keep so many of the newest revisions from now on, and the one in use; delete the others.
+
+        Args:
+            count: how many; None to keep all.
+
+        Returns:
+            The revisions that were deleted now.
+        """
+        self._check_exists()
+        pointer = self._read_current()
+        if pointer.keep_last != count:
+            with explained(self.path, pointer.revision):
+                self._switch(pointer.revision, Kept(count))
+        gone = self._outdated()
+        self.purge(gone)
+        return gone
+
+    def _outdated(self) -> list[int]:
+        """Revisions that are older than those to keep and not in use."""
+        pointer = self._read_current()
+        if pointer.keep_last is None:
+            return []
+        return [number for number in self.numbers()[: -pointer.keep_last] if number != pointer.revision]
+
     def purge(self, numbers: Iterable[int]) -> None:
         """Delete revisions that are not in use, and the files that no other revision needs.
 
@@ -300,7 +335,7 @@ class ModelFolder:
                     os.unlink(self._revision_path(number))
             settle(self.path / REVISIONS)
             self.sweep(listed)
-            self._refresh_readme()
+            self.refresh_readme()
 
     def sweep(self, listed: Collection[str] = ()) -> None:
         """Remove what was written here and no revision names: leftovers of a process that was killed.
@@ -340,6 +375,16 @@ class ModelFolder:
             os.unlink(self.path / EXPORT)  # what was purged could be found out from it
             return set()
         return {export.graph.file}
+
+    def refresh_readme(self) -> None:
+        """Write the README if there is room: none at all is better than one that is out of date."""
+        try:
+            self._write_readme()
+        except OSError:
+            if self._is_own_readme():
+                remove_quietly(self.path / README)
+            with suppress(OSError):
+                self._write_readme()
 
     # ---- inside: what is there ------------------------------------------------------------------
 
@@ -447,7 +492,8 @@ class ModelFolder:
         if mark:
             return text == _sealed(body)
         head, tail = TEMPLATE.split("{rows}")  # the first folders have no mark, nor hashes
-        return text.startswith(head) and text.endswith((tail.format(hashes=HASHES), tail.format(hashes="")))
+        ends = tuple(tail.format(hashes=hashes, collected="") for hashes in (HASHES, ""))
+        return text.startswith(head) and text.endswith(ends)
 
     # ---- inside: records ------------------------------------------------------------------------
 
@@ -534,31 +580,28 @@ class ModelFolder:
         if self._found(README) is not None and not self._is_own_readme():
             return
         rows = "\n".join(_readme_row(revision) for revision in self.history())
-        write_whole(self.path / README, _sealed(TEMPLATE.format(rows=rows, hashes=HASHES)), durable=True)
+        text = TEMPLATE.format(rows=rows, hashes=HASHES, collected=_collected_line(self.path))
+        write_whole(self.path / README, _sealed(text), durable=True)
 
-    def _refresh_readme(self) -> None:
-        """Write the README if there is room: none at all is better than one that is out of date."""
-        try:
-            self._write_readme()
-        except OSError:
-            if self._is_own_readme():
-                remove_quietly(self.path / README)
-            with suppress(OSError):
-                self._write_readme()
+    def _switch(self, number: int, kept: "Kept | None" = None) -> None:
+        """The one moment at which the folder changes for everybody.
 
-    def _switch(self, number: int) -> None:
-        """The one moment at which the folder changes for everybody."""
-        last = max([number, *self.numbers()])
+        Args:
+            number: the revision to use.
+            kept: how many revisions to keep from now on; as before if not given.
+        """
+        last, keep_last = max([number, *self.numbers()]), None
         with suppress(DamagedModel):
-            last = max(last, self._read_current().last)
-        data = to_json(Current(revision=number, last=last))
+            pointer = self._read_current()
+            last, keep_last = max(last, pointer.last), pointer.keep_last
+        data = to_json(Current(revision=number, last=last, keep_last=kept.newest if kept else keep_last))
         try:
             write_whole(self.path / CURRENT, data, durable=True)
         except OSError as error:
             if not is_full(error) or not self._is_own_readme():
                 raise
             reuse_space(self.path / README, self.path / CURRENT, data)  # it can be written again, later
-            self._refresh_readme()
+            self.refresh_readme()
         with suppress(OSError):  # everybody sees the change by now: to say that it failed would be wrong
             settle(self.path)
 
@@ -583,6 +626,12 @@ HASHES = """\
   folder can find out whether it was learned.
 """
 
+COLLECTION = f"""\
+- *Collected texts*: {{count}} that a service was asked about and was not sure of, kept word for word in
+  `{SERVICE}/{COLLECTED}` because it was started with `--collect`. The page's Review and
+  `POST /v1/unknown/erase` erase them.
+"""
+
 TEMPLATE = """\
 # A text classifier made by repcl
 
@@ -600,6 +649,7 @@ It holds weights (safetensors), JSON and JSONL; nothing in it is executed when i
 - *Held-out texts* were given for learning but are never learned from; they are kept word for word to measure
   whether an update harms old classes, and to calibrate confidence.
 - Both are in `blobs/*.jsonl`, with their labels. Names of classes are in `revisions/*.json`.
+{collected}\
 {hashes}\
 - Trained weights can carry traces of the texts they were trained on; statistics of the frozen learners
   (`instant`, `lda`, `ncm`, `refit`) are computed from them.
@@ -623,6 +673,14 @@ MARK = "\n<!-- written by repcl; sha256 of the text above: "
 def _sealed(text: str) -> str:
     """A text with its hash: where both no longer agree, someone else wrote in it."""
     return f"{text}{MARK}{sha256(text.encode()).hexdigest()} -->\n"
+
+
+def _collected_line(folder: Path) -> str:
+    """How many texts a service has collected, where one has."""
+    count = collected_count(folder)
+    if count == 0:
+        return ""
+    return COLLECTION.format(count="an unknown number" if count is None else count)
 
 
 def _readme_row(revision: Revision) -> str:

@@ -170,7 +170,7 @@ class Update(Comparison):
             that was not asked.
     """
 
-    action: Literal["learn", "rename", "merge", "remove", "absorb", "forget"]
+    action: Literal["learn", "rename", "merge", "remove", "absorb", "forget", "improve"]
     when: Short
     new_classes: tuple[str, ...] = ()
     more_of: tuple[str, ...] = ()
@@ -212,6 +212,34 @@ class Familiarity(Record):
     least_nearness: Annotated[float, Field(ge=-2, le=1)] | None = None
 
 
+class LabelRule(Record):
+    """When a text has a label, where it may have several: its score becomes a probability of its own.
+
+    The probability is the sigmoid of `slope` · score + `offset`.
+
+    Attributes:
+        slope: weight of the score.
+        offset: beside it.
+        threshold: the least probability with which a text has the label.
+    """
+
+    slope: Annotated[float, Field(ge=0)]
+    offset: float
+    threshold: Share
+
+
+class LabelRules(Record):
+    """The rules of all labels.
+
+    Attributes:
+        common: for classes with few texts.
+        classes: rules of their own, for classes with enough.
+    """
+
+    common: LabelRule
+    classes: dict[str, LabelRule] = {}
+
+
 class Calibration(Record):
     """How scores become probabilities, and when a text is unknown.
 
@@ -220,12 +248,14 @@ class Calibration(Record):
         threshold: the confidence that 95 % of the texts below reach; None without any.
         texts: how many texts they were chosen by.
         familiarity: a better sign than confidence alone; None where embeddings are not kept.
+        labels: turn scores into probabilities where a text may have several labels; else None.
     """
 
     temperature: Annotated[float, Field(gt=0)] = 1.0
     threshold: Share | None = None
     texts: Count = 0
     familiarity: Familiarity | None = None
+    labels: LabelRules | None = None
 
 
 class Blob(Record):
@@ -313,6 +343,7 @@ class Parameters(BaseModel):
     settings: dict[str, Any] | None = None
     tolerance: float = 0.0
     seed: Seed = 0
+    multilabel: bool = False
 
 
 def _usable(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -476,10 +507,17 @@ class Revision(Record):
 
 
 class Current(Record):
-    """Which revision is in use, and the highest number given so far."""
+    """Which revision is in use, the highest number given so far, and how many revisions to keep.
+
+    Attributes:
+        revision: the one in use.
+        last: the highest number given.
+        keep_last: how many of the newest revisions are kept, beside the one in use; all if not given.
+    """
 
     revision: Number
     last: Number
+    keep_last: Number | None = None
 
     @model_validator(mode="after")
     def _adds_up(self) -> "Current":

@@ -16,7 +16,6 @@ from repcl.classifier.state import Checked, Checks, ClassifierState
 from repcl.classifier.store.encoder import config_json, empty_encoder, fill_encoder, tokenizer_json
 from repcl.classifier.store.files import Blobs, get_examples, put_examples
 from repcl.classifier.store.records import (
-    ENCODER,
     Blob,
     ClassRecord,
     Contents,
@@ -33,6 +32,7 @@ from repcl.errors import InvalidData
 from repcl.files import parse_json
 from repcl.methods import Method, build_method, make_settings
 from repcl.methods.build import method_class
+from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.state import check_tensors, grow_to_shapes
 from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
 
@@ -122,7 +122,7 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
         known=known,
         calibration=contents.calibration,
         updates_made=contents.updates_made,
-        checked=_checks_from_tensors(derived, names),
+        checked=_checks_from_tensors(derived, method),
     )
 
 
@@ -131,18 +131,25 @@ def _checks_as_tensors(state: ClassifierState) -> dict[str, Tensor]:
     if not state.leaves_out or state.checked is None:
         return {}
     index = {name: number for number, name in enumerate(state.method.classes)}
-    rows = [[key, index[check.label], index[check.answer]] for key, check in state.checked.items()]
+    rows = [
+        [key[0] if isinstance(key, tuple) else key, index[check.label], index[check.answer]]
+        for key, check in state.checked.items()
+    ]
     return {CHECKS: torch.tensor(rows, dtype=torch.int64).view(-1, 3)}
 
 
-def _checks_from_tensors(derived: Mapping[str, Tensor], names: Sequence[str]) -> Checks | None:
+def _checks_from_tensors(derived: Mapping[str, Tensor], method: Method) -> Checks | None:
     """The answers again, if they are there and can be right."""
-    rows = derived.get(CHECKS)
+    rows, names = derived.get(CHECKS), method.classes
     if rows is None or rows.dtype != torch.int64 or rows.ndim != 2 or rows.shape[1] != 3:
         return None
     if len(rows) and not bool(((rows[:, 1:] >= 0) & (rows[:, 1:] < len(names))).all()):
         return None
-    return {key: Checked(names[label], names[answer]) for key, label, answer in rows.tolist()}
+    has_several = isinstance(method, FrozenMethod) and method.is_multilabel
+    return {
+        (key, names[label]) if has_several else key: Checked(names[label], names[answer])
+        for key, label, answer in rows.tolist()
+    }
 
 
 def _derived(contents: Contents, blobs: Blobs) -> dict[str, Tensor]:
@@ -198,7 +205,7 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
         blobs.get(contents.encoder.config),
         blobs.get(contents.encoder.tokenizer),
         _readout(contents),
-        _backbone(shapes),
+        _backbone(contents, shapes),
     )
     try:
         with torch.device("meta"):
@@ -208,7 +215,7 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
         weights = {name: _tensor(blobs.get(blob), blob) for name, blob in contents.tensors.items()}
         for name, parts in contents.pieces.items():
             weights[name] = _joined([_tensor(blobs.get(blob), blob) for blob in parts])
-        method = _method(contents, fill_encoder(empty, _backbone(weights)).to(target))
+        method = _method(contents, fill_encoder(empty, _backbone(contents, weights)).to(target))
         grow_to_shapes(method, weights)
         left = contents.derived.keys() & method.state_dict().keys()  # not there, or taken over later
         method.load_state_dict({**{name: method.get_buffer(name) for name in left}, **weights})
@@ -238,9 +245,10 @@ def _check_names(method: Method, weights: Mapping[str, Tensor]) -> None:
             raise InvalidData(f"found {name}, which the method does not have")
 
 
-def _backbone(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _backbone(contents: Contents, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The encoder's weights, by their names there."""
-    return {name.removeprefix(ENCODER): weights[name] for name in weights if name.startswith(ENCODER)}
+    start = f"{method_class(contents.method).encoder_path}.backbone."
+    return {name.removeprefix(start): weights[name] for name in weights if name.startswith(start)}
 
 
 def _method(contents: Contents, encoder: Encoder) -> Method:
@@ -253,14 +261,13 @@ def _method(contents: Contents, encoder: Encoder) -> Method:
         seed=contents.seed,
         device=encoder.device,
     )
-    method.classes = [record.name for record in contents.classes]
-    method.tasks_learned = contents.tasks_learned
+    method.resume([record.name for record in contents.classes], contents.tasks_learned)
     return method
 
 
 def _readout(contents: Contents) -> Readout:
-    chosen = method_class(contents.method)
-    return chosen.readout(make_settings(chosen.Settings, _settings(contents)), contents.kind)
+    chosen, settings = method_class(contents.method), _settings(contents)
+    return chosen.readout(make_settings(chosen.settings_class(settings), settings), contents.kind)
 
 
 def _settings(contents: Contents) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of analyses: one run question by question, many runs a line each, how they were estimated."""
+"""The tables of analyses: one run question by question, many runs, one line each, how they were estimated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields

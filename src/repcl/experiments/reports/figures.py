@@ -124,6 +124,24 @@ def draw_matrix(benchmark: str, method: MethodRuns) -> Drawing:
         return _render(figure, f"{benchmark}-{method.name}-matrix", description)
 
 
+def draw_bars(name: str, description: str, bars: Mapping[str, Mapping[str, float]]) -> Drawing:
+    """Percentages as bars side by side: a group for each row, a bar for each kind of value in it."""
+    kinds = list(dict.fromkeys(kind for row in bars.values() for kind in row))
+    thick = 0.8 / len(kinds)
+    with _canvas(6.4, 0.9 + 0.28 * len(kinds) * len(bars)) as figure:
+        axes = figure.add_subplot(xlabel="accuracy, percent", xlim=(0, 108))
+        for index, kind in enumerate(kinds):
+            at = [row + (index - (len(kinds) - 1) / 2) * thick for row in range(len(bars))]
+            values = [row.get(kind, float("nan")) for row in bars.values()]
+            drawn = axes.barh(at, values, height=0.9 * thick, color=COLORS[index], label=kind)
+            axes.bar_label(drawn, [f"{value:.1f}" for value in values], padding=3, fontsize=8)
+        axes.set_yticks(range(len(bars)), list(bars))
+        axes.invert_yaxis()
+        axes.grid(axis="x", **GRID)
+        figure.legend(loc="outside lower center", ncols=len(kinds))
+        return _render(figure, name, description)
+
+
 def run_drawings(row: str, analysis: RunAnalysis, prefix: str = "analysis") -> list[Drawing]:
     """All figures of one run; their names start with the prefix."""
     known, is_held_out = analysis.representations, analysis.settings.is_held_out

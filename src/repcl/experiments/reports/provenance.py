@@ -1,7 +1,7 @@
 """The tables of how runs were made and what that cost: settings, data, versions, time and memory."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -13,6 +13,8 @@ from repcl.experiments.runs.result import Result
 from repcl.methods import METHODS
 
 LAST_STAGE = "evaluation"
+
+SecondsByStage = Callable[[Result], dict[str, float]]
 
 
 def settings_table(runs: BenchmarkRuns, *, everything: bool = False) -> Table:
@@ -79,8 +81,13 @@ def files_table(results: Sequence[Result]) -> Table:
 
 
 def costs_table(runs: BenchmarkRuns) -> Table:
-    """Time of a run by stage and what it keeps, means over rounds."""
-    seen = dict.fromkeys(stage for result in runs.results for stage in _seconds_by_stage(result))
+    """Time of a run by stage and what it keeps, means over rounds.
+
+    Time is that of the processor where every run has measured it. Runs that read stored embeddings count only
+    where a method has no others.
+    """
+    by_stage = _processor_seconds if all(map(_processor_seconds, runs.results)) else _wall_seconds
+    seen = dict.fromkeys(stage for result in runs.results for stage in by_stage(result))
     stages = sorted(seen, key=lambda stage: stage == LAST_STAGE)
     columns = [
         Column("method", is_text=True),
@@ -96,8 +103,8 @@ def costs_table(runs: BenchmarkRuns) -> Table:
         f"{runs.name}-costs",
         f"{runs.name}: time of one run by stage, and what it keeps",
         columns,
-        [[_costs_row(method, stages) for method in runs.methods]],
-        [f"Means over rounds; threads of a run: {threads}. Other work on the machine makes times longer."],
+        [[_costs_row(method, stages, by_stage) for method in runs.methods]],
+        [f"Means over rounds; threads of a run: {threads}. {_meaning(runs, by_stage)}"],
     )
 
 
@@ -155,8 +162,19 @@ def _listed(values: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(values))
 
 
-def _costs_row(method: MethodRuns, stages: Sequence[str]) -> Row:
-    of_rounds = [_seconds_by_stage(result) for result in method.results]
+def _meaning(runs: BenchmarkRuns, by_stage: SecondsByStage) -> str:
+    """What kind of time is shown, and of which methods less than all of it."""
+    if by_stage is _wall_seconds:
+        words = "Wall time: other work on the machine makes it longer."
+    else:
+        words = "Time of the processor."
+    warm = [method.name for method in runs.methods if not any(map(_is_cold, method.results))]
+    return words + (f" Stored embeddings were read, which saves time: {', '.join(warm)}." if warm else "")
+
+
+def _costs_row(method: MethodRuns, stages: Sequence[str], by_stage: SecondsByStage) -> Row:
+    cold = [result for result in method.results if _is_cold(result)]
+    of_rounds = [by_stage(result) for result in cold or method.results]
     memories = [result.memory for result in method.results]
     kept = [sum(memory.exemplars_per_class.values()) for memory in memories]
     largest = max(max(memory.exemplars_per_class.values(), default=0) for memory in memories)
@@ -175,9 +193,21 @@ def _stage_cell(spent: Sequence[float]) -> Cell:
     return seconds(fmean(spent) if spent else None)
 
 
-def _seconds_by_stage(result: Result) -> dict[str, float]:
+def _is_cold(result: Result) -> bool:
+    return not result.seconds.embeddings_read
+
+
+def _wall_seconds(result: Result) -> dict[str, float]:
+    return _by_stage(result.seconds.tasks)
+
+
+def _processor_seconds(result: Result) -> dict[str, float]:
+    return _by_stage(result.seconds.processor_tasks)
+
+
+def _by_stage(tasks: Sequence[Mapping[str, float]]) -> dict[str, float]:
     totals: dict[str, float] = {}
-    for task in result.seconds.tasks:
+    for task in tasks:
         for stage, spent in task.items():
             totals[stage] = totals.get(stage, 0.0) + spent
     return totals

@@ -59,7 +59,6 @@ def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = 
     """
     if not benchmarks:
         raise MissingData(f"No finished run in {folder}; `repcl bench --out {folder} ...` makes some.")
-    _refuse_foreign(folder)
     rows = row_names(benchmarks)
     if against is not None and against not in rows:
         raise UnknownName("method in this folder", against, sorted(rows))
@@ -73,9 +72,15 @@ def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = 
         _costs_section(benchmarks),
         _settings_section(benchmarks),
     ]
+    return write_page(folder, "Continual learning results", _lead(benchmarks), sections)
+
+
+def write_page(folder: Path, title: str, lead: str, sections: Sequence[Section]) -> Path:
+    """Write `report.html`, `tables/` and `figures/`; those of an earlier page that are not in it go."""
+    _refuse_foreign(folder)
     before = _linked_files(folder)
     _write_files(folder, [part for section in sections for part in section.parts])
-    write_whole(folder / PAGE, render_page("Continual learning results", _lead(benchmarks), sections))
+    write_whole(folder / PAGE, render_page(title, lead, sections))
     for stale in before - _linked_files(folder):
         stale.unlink(missing_ok=True)
     return folder / PAGE

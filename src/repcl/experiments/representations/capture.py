@@ -98,9 +98,9 @@ def probe_texts(stream: TaskStream) -> list[tuple[int, Example]]:
 def within_task(learner: Method, stream: TaskStream, done: int) -> Tensor:
     """The best class of each test text among those of its own task; -1 where that was not learned yet."""
     number = {name: index for index, name in enumerate(stream.classes)}
-    answers, place = [], {name: index for index, name in enumerate(learner.classes)}
+    answers, index_of = [], {name: index for index, name in enumerate(learner.classes)}
     for task in stream.tasks[:done]:
-        columns = [place[name] for name in task.classes]
+        columns = [index_of[name] for name in task.classes]
         if task.test:
             best = learner.scores(task.test)[:, columns].argmax(dim=1).tolist()
             answers += [number[task.classes[index]] for index in best]

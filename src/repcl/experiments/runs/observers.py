@@ -41,29 +41,37 @@ class RunObservers(Observers, RunObserver):
 
 
 class StageClock(RunObserver):
-    """Seconds spent in each stage of the task at hand, by name, and the number of its steps."""
+    """Seconds spent in each stage of the task at hand, by name, and the number of its steps.
+
+    Wall time, which other work on the machine makes longer, and beside it the time of the processor.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self.processor_seconds: dict[str, float] = {}
         self.steps = 0
-        self._began = 0.0
+        self._began = self._processor_began = 0.0
 
     def task_begins(self, number: int, tasks: int) -> None:  # noqa: ARG002 (every task is timed alike)
         """Count from zero."""
-        self.seconds, self.steps = {}, 0
+        self.seconds, self.processor_seconds, self.steps = {}, {}, 0
 
     def stage_begins(self, stage: Stage, *, epochs: int = 1, steps_per_epoch: int = 1) -> None:  # noqa: ARG002
-        """Start the clock."""
-        self._began = time.perf_counter()
+        """Start the clocks."""
+        self._began, self._processor_began = time.perf_counter(), time.process_time()
 
     def step_ends(self, terms: Mapping[str, Tensor]) -> None:  # noqa: ARG002
         """Count it."""
         self.steps += 1
 
     def stage_ends(self, stage: Stage) -> None:
-        """Stop the clock."""
+        """Stop the clocks."""
         name = str(stage)
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - self._began
+        for seconds, spent in (
+            (self.seconds, time.perf_counter() - self._began),
+            (self.processor_seconds, time.process_time() - self._processor_began),
+        ):
+            seconds[name] = seconds.get(name, 0.0) + spent
 
 
 class LossRecord(RunObserver):

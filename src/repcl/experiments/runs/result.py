@@ -42,12 +42,24 @@ class MemorySummary(BaseModel):
 
 
 class Seconds(BaseModel):
-    """Time spent: in each stage of each task by its name, and the total."""
+    """Time spent: in each stage of each task by its name, and the total.
+
+    Attributes:
+        tasks: wall time, which other work on the machine makes longer.
+        all: its sum.
+        processor_tasks: time of the processor, in all threads; empty in results of earlier versions.
+        processor_all: its sum.
+        embeddings_read: how many embeddings were read from a folder that an earlier run had filled; a run
+            that read any cost less than its method does.
+    """
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     tasks: list[dict[str, float]]
     all: float
+    processor_tasks: list[dict[str, float]] = []
+    processor_all: float | None = None
+    embeddings_read: int = 0
 
 
 class SavedRepresentations(BaseModel):

@@ -14,6 +14,14 @@ from repcl.data import TaskStream, round_seed
 from repcl.errors import ProcessesDisagree, ResultMismatch
 from repcl.evaluation import TestedExample, score_predictions
 from repcl.experiments.representations.capture import Capture
+from repcl.experiments.runs.companions import (
+    Companion,
+    answers,
+    companions,
+    kept_bytes,
+    lasting,
+    shared_settings,
+)
 from repcl.experiments.runs.observers import (
     LossRecord,
     Note,
@@ -50,6 +58,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
     report_to: Sequence[str] = (),
     command: str | None = None,
     processes: Processes = ALONE,
+    with_parts: bool = False,
 ) -> Result:
     """Let a method learn a stream and measure it after every task.
 
@@ -70,6 +79,8 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         report_to: names in `TRACKERS`, which hear about progress too; they need `out`.
         command: what the user typed, for the record.
         processes: those that make the run together.
+        with_parts: for a duet, also write the rows that come out of its training: the trained method's, and
+            that of the duet of the other track.
     """
     options = RunOptions(
         encoder=encoder,
@@ -83,6 +94,7 @@ def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default
         report_to=tuple(report_to),
         command=command,
         processes=replace(processes, chunks=accumulation_steps or processes.chunks),
+        with_parts=with_parts,
     )
     return make_run(RunSpec(method, stream, options).resolve(), observer=observer)
 
@@ -100,7 +112,9 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
         finished = agreed_result(run)
         if finished is not None:
             return finished
-        learner, progress = _first_or_next_task(run)
+        others = companions(run)
+        learner, progress = _first_or_next_task(run, others)
+        others = lasting(others, progress)
         with tracked(
             run.options.report_to if run.options.processes.is_first else (),
             run.folder.tracking if run.folder is not None else Path(),
@@ -108,11 +122,20 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
             {"benchmark": run.benchmark, **_flat(run)},
             progress.steps,
         ) as trackers:
-            _learn_stream(run, learner, progress, [one for one in (reporter, observer, *trackers) if one])
-        tested = tested_examples(run.stream, progress)
-        result = summarize_run(run, learner, progress, tested)
-        if run.folder is not None and run.options.processes.is_first:
-            run.folder.finish(result, tested)
+            observers = [one for one in (reporter, observer, *trackers) if one]
+            _learn_stream(run, learner, progress, observers, others)
+        for other in others:
+            with _locked(other.run, tell):
+                _finish(other.run, learner, other.progress(progress))
+        return _finish(run, learner, progress)
+
+
+def _finish(run: ResolvedRun, learner: Method, progress: Progress) -> Result:
+    """The result of a run, written where it keeps its files."""
+    tested = tested_examples(run.stream, progress)
+    result = summarize_run(run, learner, progress, tested)
+    if run.folder is not None and run.options.processes.is_first:
+        run.folder.finish(result, tested)
     return result
 
 
@@ -225,20 +248,17 @@ def summarize_run(
         backward_transfer=scores.backward_transfer,
         forgetting_rate_f1=scores.forgetting_rate_f1,
         predictions=PREDICTIONS,
-        seconds=Seconds(
-            tasks=progress.seconds,
-            all=sum(spent for task in progress.seconds for spent in task.values()),
-        ),
+        seconds=_seconds(progress),
         memory=MemorySummary(
             exemplars_per_class=learner.memory.counts(),
             text_bytes=learner.memory.text_bytes(),
-            statistics_bytes=learner.statistics_bytes(),
+            statistics_bytes=kept_bytes(run, learner),
         ),
         representations=capture.summary() if capture is not None and options.processes.is_first else None,
     )
 
 
-def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
+def _first_or_next_task(run: ResolvedRun, others: Sequence[Companion]) -> tuple[Method, Progress]:
     """The learner as its last checkpoint left it, or a new one."""
     options, plan = run.options, run.plan
     encoder = options.encoder or plan.encoder
@@ -254,7 +274,7 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
         plan.method,
         run.stream.kind,
         encoder=encoder,
-        settings=plan.settings,
+        settings=shared_settings(run, others),
         seed=round_seed(plan.round),
         expected_classes=len(run.stream.classes),
         device=options.device,
@@ -264,7 +284,11 @@ def _first_or_next_task(run: ResolvedRun) -> tuple[Method, Progress]:
 
 
 def _learn_stream(
-    run: ResolvedRun, learner: Method, progress: Progress, observers: Sequence[RunObserver]
+    run: ResolvedRun,
+    learner: Method,
+    progress: Progress,
+    observers: Sequence[RunObserver],
+    others: Sequence[Companion],
 ) -> None:
     tasks, capture = run.stream.tasks, _capture(run, progress)
     clock, record = StageClock(), LossRecord()
@@ -273,23 +297,42 @@ def _learn_stream(
         capture.before_tasks(learner)
     for number in range(len(progress.predictions), len(tasks)):
         told.task_begins(number, len(tasks))
+        read = learner.embeddings_read
         learner.learn(tasks[number], more_follow=number + 1 < len(tasks))
         seen = [example for task in tasks[: number + 1] for example in task.test]
         with told.stage(Stage.EVALUATION):
             predicted: list[str | None] = [None] * len(seen)
             if learner.can_predict:
-                predicted = [*learner.predict(seen)]
+                found = answers(run, learner, others, seen)
+                predicted = [*found.pop(run.plan.row)]
+                for row, after in found.items():
+                    progress.others.setdefault(row, []).append([*after])
         if capture is not None:
             with told.stage(Stage.KEEPING):
                 capture.after_task(learner, record.losses)
         check_agreement(learner, predicted)
         progress.predictions.append(predicted)
         progress.seconds.append(clock.seconds)
+        progress.processor_seconds.append(clock.processor_seconds)
+        progress.embeddings_read += learner.embeddings_read - read
         progress.steps += clock.steps
         correct = [guess == example.label for guess, example in zip(predicted, seen, strict=True)]
         told.task_ends(number, sum(correct) / len(seen) if seen and learner.can_predict else None)
         if run.folder is not None and number + 1 < len(tasks) and run.options.processes.is_first:
             run.folder.save_checkpoint(learner, run.plan.method, progress)
+
+
+def _seconds(progress: Progress) -> Seconds:
+    """The time of all tasks; that of the processor only where it was measured from the first task on."""
+    is_whole = len(progress.processor_seconds) == len(progress.seconds)
+    processor = progress.processor_seconds if is_whole else []
+    return Seconds(
+        tasks=progress.seconds,
+        all=sum(spent for task in progress.seconds for spent in task.values()),
+        processor_tasks=processor,
+        processor_all=sum(spent for task in processor for spent in task.values()) if is_whole else None,
+        embeddings_read=progress.embeddings_read,
+    )
 
 
 def _capture(run: ResolvedRun, progress: Progress) -> Capture | None:

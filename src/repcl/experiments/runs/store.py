@@ -61,8 +61,11 @@ class Progress:
         fingerprint: of the run they belong to.
         predictions: after each task, the predicted class of every test example seen so far.
         seconds: of each task, by stage.
+        processor_seconds: those of the processor.
+        embeddings_read: from a folder that an earlier run had filled.
         saves_representations: whether the run saves them, from its first task on.
         steps: of optimization, made so far.
+        others: the same predictions of rows that are made beside the run, by name.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(allow_inf_nan=False)
@@ -70,8 +73,11 @@ class Progress:
     fingerprint: str
     predictions: list[list[str | None]] = field(default_factory=list)
     seconds: list[dict[str, float]] = field(default_factory=list)
+    processor_seconds: list[dict[str, float]] = field(default_factory=list)
+    embeddings_read: int = 0
     saves_representations: bool = False
     steps: int = 0
+    others: dict[str, list[list[str | None]]] = field(default_factory=dict)
 
 
 class RunStore:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from repcl.experiments.runs.spec import split_variant
 from repcl.experiments.tuning.search import Search, best_trial
 from repcl.experiments.tuning.trials import Trial
 from repcl.files import write_whole
+from repcl.methods.variants import split_variant
 from repcl.presets import PRESETS
 
 

@@ -15,17 +15,11 @@ from repcl.experiments.runs.observers import Event, Listener
 from repcl.experiments.runs.pool import Failure, perform_all
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.run import make_run
-from repcl.experiments.runs.spec import (
-    ResolvedRun,
-    RunOptions,
-    RunPlan,
-    RunSpec,
-    split_variant,
-    variant_settings,
-)
+from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunPlan, RunSpec
 from repcl.experiments.tuning.space import Space, fit_space, load_space
 from repcl.experiments.tuning.trials import Trial, TrialStore, draw_settings
 from repcl.files import write_whole
+from repcl.methods.variants import split_variant, variant_settings
 
 TASKS = 3
 HELD_OUT = 4  # one distinct text of a class in so many

@@ -1,25 +1,29 @@
 """Instant (after RanPAC, McDonnell et al., 2023): ridge regression on random features of a frozen encoder."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
+from repcl.methods.base import Method
 from repcl.methods.frozen.left_out import (
     MOST_ASKED,
     ClassMeansWithout,
     products,
     row_keys,
     spread_sample,
+    times_of,
     without_itself,
 )
-from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
+from repcl.methods.frozen.method import FrozenMethod, SharingSettings
 from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures
 from repcl.methods.frozen.ridge import choose_ridge, half_solved, ridge_factor, ridge_weights
+from repcl.methods.frozen.shared_texts import without_the_text
 from repcl.methods.frozen.sums import Moments
 from repcl.methods.search_ranges import Choices, Dimension
+from repcl.methods.settings import MethodSettings
 
 UNEVEN = 3
 """How many times larger than the smallest class the largest must be for balancing to be considered."""
@@ -27,7 +31,7 @@ WORTH_IT = 0.01
 """Recall that balancing has to add."""
 
 
-class InstantSettings(KeepingSettings):
+class InstantSettings(SharingSettings):
     """Settings of the instant learner."""
 
     maps: int = Field(3, ge=1, le=1000, description="independent random maps, whose scores are averaged")
@@ -40,6 +44,9 @@ class InstantSettings(KeepingSettings):
         description="every class weighs the same, whatever its number of examples; left open, leave-one-out "
         "recall of the classes decides where their sizes differ",
     )
+    vote: bool = Field(
+        False, description="add the vote of a logistic regression on all embeddings, as `refit` fits it"
+    )
     map_seed: int = Field(
         0, ge=0, lt=2**32, description="which maps are drawn; only equal ones can be united"
     )
@@ -49,12 +56,29 @@ class InstantSettings(KeepingSettings):
         "balanced": Choices((False, True)),
     }
 
+    @model_validator(mode="after")
+    def _balances_single_labels(self) -> "InstantSettings":
+        if self.multilabel and self.balanced:
+            raise ValueError(
+                "balanced = true is for texts of one label each; with several (multilabel) every class has "
+                "a threshold instead"
+            )
+        return self
+
 
 class Instant(FrozenMethod):
     """Accumulate HᵀH and HᵀY of random features H = relu(Z W), solve once per task, forget nothing."""
 
     Settings: ClassVar[type[InstantSettings]] = InstantSettings
     settings: InstantSettings
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {**FrozenMethod.variants, "vote": {"vote": True}}
+
+    @classmethod
+    def for_settings(cls, settings: MethodSettings) -> type[Method]:
+        """This class, or the one that votes together with logistic regression."""
+        from repcl.methods.frozen.vote import Vote  # it is made of this one
+
+        return Vote if isinstance(settings, InstantSettings) and settings.vote else cls
 
     def build_parts(self) -> None:
         """The ledger, and the random maps."""
@@ -90,7 +114,7 @@ class Instant(FrozenMethod):
             del gram, targets  # of many classes they take as much as the solution
         return tuple(weights)
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
         """Regressed class memberships without the row itself, averaged over the maps.
 
         Exact for the λ that was chosen with the row.
@@ -98,24 +122,33 @@ class Instant(FrozenMethod):
         if self._solution is None or not self._factors:
             self._solution = self.solve()
         found = [
-            self._left_out_by(which, factor, weights, rows, labels, balanced=self.is_balanced)
+            self._left_out_by(which, factor, weights, rows, labels, times, balanced=self.is_balanced)
             for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True))
         ]
         return torch.stack(found).mean(dim=0)
 
     def _left_out_by(
-        self, which: int, factor: Tensor, weights: Tensor, rows: Tensor, labels: Tensor, *, balanced: bool
+        self,
+        which: int,
+        factor: Tensor,
+        weights: Tensor,
+        rows: Tensor,
+        labels: Tensor,
+        times: Tensor,
+        *,
+        balanced: bool,
     ) -> Tensor:
         """Regressed class memberships by one map, each without the row itself."""
         features, moments = self.maps(rows, which) / FEATURE_STEPS, self.ledger.moments()[which]
         solved = half_solved(factor, features)
         if not balanced:
-            return without_itself(features @ weights, products(solved, solved), labels)
+            return without_itself(features @ weights, times * products(solved, solved), labels)
         # of the classes asked about only: all means times all weights would be quadratic in the classes
         means = moments.sums[labels].double() / moments.counts[labels].clamp(min=1)[:, None] / FEATURE_STEPS
         solved_means = half_solved(factor, means)
         left = ClassMeansWithout(
             sizes=moments.counts[labels].double(),
+            times=times,
             even=float(_even(moments.counts.double())),
             row_products=products(solved, solved),
             cross_products=products(solved, solved_means),
@@ -123,27 +156,45 @@ class Instant(FrozenMethod):
         )
         return left.scores(features @ weights, means @ weights, labels)
 
+    def left_out_text_scores(self, rows: Tensor, has_label: Tensor) -> Tensor:
+        """Regressed class memberships without the text itself, averaged over the maps."""
+        if self._solution is None or not self._factors:
+            self._solution = self.solve()
+        found = []
+        for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
+            features = self.maps(rows, which) / FEATURE_STEPS
+            solved = half_solved(factor, features)
+            found.append(without_the_text(features @ weights, products(solved, solved), has_label))
+        return torch.stack(found).mean(dim=0)
+
     def _choose_balance(self) -> bool:
         """Whether every class weighs the same: as set, or as the recall of left-out texts says."""
+        if self.is_multilabel:
+            return False  # every class has a threshold of its own instead
         if self.settings.balanced is not None:
             return self.settings.balanced
         moments, kept = self.ledger.moments()[0], self.ledger.kept
         sizes = moments.counts[moments.counts > 0]
         if not self.keeps_rows or len(sizes) < 2 or sizes.max() < UNEVEN * sizes.min():
             return False
-        asked = spread_sample(kept.labels, row_keys(kept.rows), MOST_ASKED)
-        rows, labels = kept.rows[asked], kept.labels[asked].long()
-        recall = [self._left_out_recall(rows, labels, balanced=balanced) for balanced in (False, True)]
+        keys = row_keys(kept.rows)
+        asked = spread_sample(kept.labels, keys, MOST_ASKED)
+        rows, labels, times = (
+            kept.rows[asked],
+            kept.labels[asked].long(),
+            times_of(keys, kept.labels, asked),
+        )
+        recall = [self._left_out_recall(rows, labels, times, balanced=balanced) for balanced in (False, True)]
         return recall[1] > recall[0] + WORTH_IT
 
-    def _left_out_recall(self, rows: Tensor, labels: Tensor, *, balanced: bool) -> float:
+    def _left_out_recall(self, rows: Tensor, labels: Tensor, times: Tensor, *, balanced: bool) -> float:
         """Recall of left-out texts by the first map, averaged over their classes."""
         moments = self.ledger.moments()[0]
         gram, targets = self._problem(moments, balanced=balanced)
         chosen = choose_ridge(gram, targets, float(moments.counts.sum())) / self.settings.maps
         factor = ridge_factor(gram, self.settings.ridge or chosen)
         weights = ridge_weights(factor, targets)
-        scores = self._left_out_by(0, factor, weights, rows, labels, balanced=balanced)
+        scores = self._left_out_by(0, factor, weights, rows, labels, times, balanced=balanced)
         is_correct = (scores.argmax(dim=1) == labels).double()
         asked = torch.bincount(labels)
         recalls = torch.bincount(labels, is_correct)[asked > 0] / asked[asked > 0]

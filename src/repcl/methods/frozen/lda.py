@@ -55,11 +55,11 @@ class LDA(FrozenMethod):
         weights, offsets = solution
         return rows.double() / REPRESENTATION_STEPS @ weights + offsets
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
         """Log-likelihoods, mean and covariance of the own class without the row itself.
 
         Taking a text x out of its class changes the covariance S by a multiple of d dᵀ, d = x - μ, and so its
-        inverse by Sherman and Morrison's formula. The even spread that S is shrunk towards, which one text
+        inverse by Sherman and Morrison's formula. The even spread that S is shrunk toward, which one text
         hardly changes, stays as it is.
         """
         (moments,) = self.ledger.moments()
@@ -68,7 +68,8 @@ class LDA(FrozenMethod):
         x = rows.double() / REPRESENTATION_STEPS
         away = x - means[labels]
         freedom = max(int(moments.counts.sum()) - int((moments.counts > 0).sum()), 1)
-        share = (1 - self.settings.shrinkage) / freedom * sizes / (sizes - 1).clamp(min=1)
+        shift = times / (sizes - times).clamp(min=1)
+        share = (1 - self.settings.shrinkage) / freedom * sizes * shift
         turned = torch.cholesky_solve(away.T, factor).T  # S⁻¹d
         gain = share / (1 - (share * (away * turned).sum(dim=1)).clamp(max=SURE))
         weights = torch.cholesky_solve(means.T, factor)
@@ -76,13 +77,13 @@ class LDA(FrozenMethod):
         along = (x * turned).sum(dim=1)
         scores = x @ weights + (gain * along)[:, None] * seen
         scores -= 0.5 * ((means.T * weights).sum(dim=0) + gain[:, None] * seen**2)
-        rest = means[labels] - away / (sizes - 1).clamp(min=1)[:, None]
+        rest = means[labels] - shift[:, None] * away
         rest_turned = torch.cholesky_solve(rest.T, factor).T
         rest_seen = (turned * rest).sum(dim=1)
         own = (x * rest_turned).sum(dim=1) + gain * along * rest_seen
         own -= 0.5 * ((rest * rest_turned).sum(dim=1) + gain * rest_seen**2)
-        scores[torch.arange(len(labels)), labels] = torch.where(sizes > 1, own, scores.amin(dim=1) - 1)
-        return scores * ((freedom - 1) / freedom if freedom > 1 else 1.0)
+        scores[torch.arange(len(labels)), labels] = torch.where(sizes > times, own, scores.amin(dim=1) - 1)
+        return scores * ((freedom - times).clamp(min=1) / freedom)[:, None]
 
 
 def within_class_covariance(moments: Moments) -> Tensor:

@@ -68,10 +68,7 @@ class Ledger(nn.Module):
                 where another machine computed them; else a row goes only if it differs by rounding at most.
         """
         if self.keeps_rows:
-            found = self.find(rows, labels, tolerance=None if are_known else ROUNDING)
-            indices = [index for index in found if index is not None]
-            if len(indices) < len(rows):
-                raise InvalidData("A text is to be forgotten that was never learned with that label.")
+            indices = self.checked_indices(self.find(rows, labels, tolerance=None if are_known else ROUNDING))
             rows = self.kept.rows[indices]
             self.kept.remove(indices)
         self._count(rows, labels, features, sign=-1)
@@ -82,6 +79,14 @@ class Ledger(nn.Module):
         for row, label in zip(rows, labels.tolist(), strict=True):
             taken = [index for index in indices if index is not None]
             indices.append(self.kept.find(row, label, but_not=taken, tolerance=tolerance))
+        return indices
+
+    @staticmethod
+    def checked_indices(found: Sequence[int | None]) -> list[int]:
+        """The kept rows that were found; `InvalidData` where one was not."""
+        indices = [index for index in found if index is not None]
+        if len(indices) < len(found):
+            raise InvalidData("A text is to be forgotten that was never learned with that label.")
         return indices
 
     def sum_up_again(self, features: Features) -> None:

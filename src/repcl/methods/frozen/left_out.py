@@ -17,6 +17,8 @@ MOST_ASKED = 1000
 """Texts asked after each update; more would take longer than learning."""
 MOST_PAIRS = 4 * 10**6
 """Pairs of texts that are compared to find nearest ones."""
+PAIR = 1_000_003
+"""Odd, so that no two labels of a row get one key."""
 SURE = 1 - 1e-6
 """The largest leverage that is believed; at 1 nothing but the text itself decides."""
 
@@ -64,6 +66,17 @@ def spread_sample(labels: Tensor, keys: Tensor, most: int) -> Tensor:
     return torch.from_numpy(first[np.argsort(keys.numpy()[first], kind="stable")])
 
 
+def times_of(keys: Tensor, labels: Tensor, asked: Tensor) -> Tensor:
+    """How many times each of some rows is there with its label, (asked,); all copies go together."""
+    _, pair, times = np.unique(pair_keys(keys, labels).numpy(), return_inverse=True, return_counts=True)
+    return torch.from_numpy(times[pair][asked.numpy()]).double()
+
+
+def pair_keys(keys: Tensor, labels: Tensor) -> Tensor:
+    """A number for each row with its label; it wraps around, which is exact."""
+    return keys * PAIR + labels.long()
+
+
 def without_itself(fitted: Tensor, leverage: Tensor, labels: Tensor) -> Tensor:
     """Leave-one-out fits of a linear smoother, (ŷ - h y) / (1 - h), (texts, classes).
 
@@ -86,8 +99,11 @@ class ClassMeansWithout:
     kept. Without a row x, with d = x - μ, the mean of its class is μ - d / (n - 1): G changes by a matrix
     of rank two over μ and d, and its inverse by Woodbury's formula. Products are those by (G + λI)⁻¹.
 
+    A row that is there m times goes m times: then 1 / (n - 1) is m / (n - m).
+
     Attributes:
         sizes: n of each row's class.
+        times: m of each row.
         even: e.
         row_products: of x and x, for each row.
         cross_products: of x and μ.
@@ -95,6 +111,7 @@ class ClassMeansWithout:
     """
 
     sizes: Tensor
+    times: Tensor
     even: float
     row_products: Tensor
     cross_products: Tensor
@@ -108,13 +125,13 @@ class ClassMeansWithout:
             fitted_means: of the means of their classes.
             labels: the index of each row's class.
         """
-        rest = (self.sizes - 1).clamp(min=1)
+        shift = self.times / (self.sizes - self.times).clamp(min=1)
         row_away = self.row_products - self.cross_products  # of x and d
         mean_away = self.cross_products - self.mean_products  # of μ and d
         away_away = row_away - mean_away  # of d and d
         change = torch.zeros(len(labels), 2, 2, dtype=torch.float64)
-        change[:, 0, 1] = change[:, 1, 0] = -self.even / rest
-        change[:, 1, 1] = self.even / rest**2 - self.sizes / rest
+        change[:, 0, 1] = change[:, 1, 0] = -self.even * shift
+        change[:, 1, 1] = self.even * shift**2 - self.sizes * shift
         inside = torch.stack([self.mean_products, mean_away, mean_away, away_away], dim=1).view(-1, 2, 2)
         identity = torch.eye(2, dtype=torch.float64)
         middle = torch.linalg.solve(identity + change @ inside, change)  # (M⁻¹ + UᵀA⁻¹U)⁻¹
@@ -122,9 +139,9 @@ class ClassMeansWithout:
         both = torch.stack([fitted_means, fitted - fitted_means], dim=1)  # UᵀB
         without: Tensor = fitted - (seen @ both)[:, 0]
         moved = row_away - (seen[:, 0] * torch.stack([mean_away, away_away], dim=1)).sum(dim=1)
-        own = without[torch.arange(len(labels)), labels] - self.even / rest * moved
+        own = without[torch.arange(len(labels)), labels] - self.even * shift * moved
         lowest = without.amin(dim=1) - 1.0  # the class of a single text is gone without it
-        without[torch.arange(len(labels)), labels] = torch.where(self.sizes > 1, own, lowest)
+        without[torch.arange(len(labels)), labels] = torch.where(self.sizes > self.times, own, lowest)
         return without
 
 
@@ -133,15 +150,18 @@ def products(one: Tensor, other: Tensor) -> Tensor:
     return (one.double() * other.double()).sum(dim=1)
 
 
-def nearest_others(kept: KeptRows, asked: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines of kept rows with the nearest other row, and with the nearest of another class; -2 if none."""
-    return nearest_others_of(kept.rows[asked], kept, asked)
+def nearest_others(kept: KeptRows, keys: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines of kept rows with the nearest other row, and with the nearest of another class; -2 if none.
+
+    Copies of a row are no others.
+    """
+    return nearest_others_of(kept.rows[asked], kept, keys, asked)
 
 
-def nearest_others_of(rows: Tensor, kept: KeptRows, own: Tensor) -> tuple[Tensor, Tensor]:
+def nearest_others_of(rows: Tensor, kept: KeptRows, keys: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
     """The same for rows that may be computed in another way than the kept rows that are their own."""
     similar = torch.cat([cosines(rows, part) for part in torch.split(kept.rows, PART)], dim=1)
-    similar[torch.arange(len(own)), own] = -2.0
+    similar.masked_fill_(keys[own][:, None] == keys[None, :], -2.0)
     is_own = kept.labels[own][:, None] == kept.labels[None, :]
     return similar.amax(dim=1), similar.masked_fill(is_own, -2.0).amax(dim=1)
 

@@ -6,16 +6,16 @@ learner knows is the same for any order of tasks, and anything it learned can be
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
-from repcl.data import Batch, Example, InputKind, Task
-from repcl.errors import InvalidData, InvalidSetting, UnknownName
-from repcl.methods.base import Method
+from repcl.data import Batch, Example, Task
+from repcl.errors import InvalidData, InvalidSetting
+from repcl.methods.base import is_of_encoder
 from repcl.methods.frozen.cosines import nearest_cosines
 from repcl.methods.frozen.ledger import Ledger
 from repcl.methods.frozen.left_out import (
@@ -25,31 +25,18 @@ from repcl.methods.frozen.left_out import (
     nearest_others,
     row_keys,
     spread_sample,
+    times_of,
 )
 from repcl.methods.frozen.random_features import on_grid
+from repcl.methods.frozen.reader import FrozenReader, FrozenSettings
+from repcl.methods.frozen.shared_texts import LeftOutTexts, SharedLedger, SharedTexts
 from repcl.methods.frozen.sums import ClassSums
-from repcl.methods.settings import MethodSettings
-from repcl.model import FROZEN_DEPTHS, LAST_LAYER, Embedder, Readout, fingerprint
-from repcl.model.layered import frozen_readout
+from repcl.model import fingerprint
 from repcl.training import Stage
 
 CHUNK = 1024
 
 SUMS, SOLUTION = "ledger.sums.", "solution."
-
-Depth = Annotated[float, Field(ge=0, le=1)]
-
-
-class FrozenSettings(MethodSettings):
-    """Settings of all learners on a frozen encoder."""
-
-    layers: tuple[Depth, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=8,
-        description="how deep the layers that are read lie, 0 for the word embeddings and 1 for the last "
-        "layer; left open, those that serve the input kind best",
-    )
 
 
 class KeepingSettings(FrozenSettings):
@@ -61,39 +48,36 @@ class KeepingSettings(FrozenSettings):
     )
 
 
-class FrozenMethod(Method):
+class SharingSettings(KeepingSettings):
+    """Settings of learners that may give a text several labels."""
+
+    multilabel: bool = Field(False, description="a text may have several labels; they are learned one by one")
+
+    @model_validator(mode="after")
+    def _keeps_what_it_needs(self) -> "SharingSettings":
+        if self.multilabel and not self.keep_embeddings:
+            raise ValueError(
+                "several labels a text (multilabel) need keep_embeddings = true, which is off where "
+                "memory_per_class and holdout_per_class are 0"
+            )
+        return self
+
+
+class FrozenMethod(FrozenReader):
     """A learner on a frozen encoder.
 
     Subclasses say what is summed up, how sums become a solution, and a solution scores.
     """
 
-    settings: FrozenSettings
     takes_back_exactly = True
     has_closed_form: ClassVar[bool] = True
     """Whether leaving one text out is a matter of arithmetic."""
-    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"last-layer": {"layers": LAST_LAYER}}
-
-    @classmethod
-    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:
-        """The settings with the layers that serve the input kind best, where they are left open."""
-        if not isinstance(settings, FrozenSettings) or settings.layers is not None:
-            return settings
-        return settings.model_copy(update={"layers": FROZEN_DEPTHS[kind]})
-
-    @classmethod
-    def readout(cls, settings: MethodSettings, kind: InputKind) -> Readout:
-        """Several layers, side by side."""
-        layers = settings.layers if isinstance(settings, FrozenSettings) else None
-        return frozen_readout(kind, layers or FROZEN_DEPTHS[kind])
 
     def build_parts(self) -> None:
         """The ledger, without any example yet."""
-        self.encoder.requires_grad_(False)
-        readout = self.readout(self.settings, self.encoder.readout.kind)
-        if (type(readout), readout.depths) != (type(self.encoder.readout), self.encoder.readout.depths):
-            self.encoder.read_with(readout)
-        self.embedder = Embedder(self.encoder)
-        self.ledger = Ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
+        super().build_parts()
+        ledger = SharedLedger if self.is_multilabel else Ledger
+        self.ledger = ledger(self.encoder.representation_size, self.new_sums(), keeps_rows=self.keeps_rows)
         self._solution: tuple[Tensor, ...] | None = None
 
     # ---- what subclasses say --------------------------------------------------------------------
@@ -106,6 +90,11 @@ class FrozenMethod(Method):
     def keeps_rows(self) -> bool:
         """Whether the representation of every example is kept."""
         return isinstance(self.settings, KeepingSettings) and self.settings.keep_embeddings
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a text may have several labels."""
+        return isinstance(self.settings, SharingSettings) and self.settings.multilabel
 
     def features(self, rows: Tensor, number: int) -> Tensor:  # noqa: ARG002 (for several sums)
         """What the sum of that number adds up: whole numbers in float64, (examples, size)."""
@@ -132,12 +121,8 @@ class FrozenMethod(Method):
         with self.observer.stage(Stage.SOLVING):
             self._solution = None  # of many classes it takes as much memory as the next one
             self.ledger.grow_to(len(self.classes))
-            self.ledger.book_in(rows, self._indices(task.train), self.features)
+            self.ledger.book_in(rows, self.indices(task.train), self.features)
             self._solution = self.solve()
-
-    def embed(self, examples: Sequence[Example]) -> Tensor:
-        """Representations on the grid, (examples, representation size); each text is encoded once."""
-        return on_grid(self.embedder(examples))
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
         """Scores of all seen classes for each example, (examples, seen classes), on the CPU."""
@@ -187,7 +172,7 @@ class FrozenMethod(Method):
     def statistics_bytes(self) -> int:
         """Bytes of everything that is saved beside the encoder."""
         saved = self.state_dict().items()
-        return sum(value.nbytes for name, value in saved if not name.startswith("encoder."))
+        return sum(value.nbytes for name, value in saved if not is_of_encoder(name))
 
     def check_loaded(self) -> None:
         """Raise `InvalidData` where a kept row belongs to no class."""
@@ -253,13 +238,13 @@ class FrozenMethod(Method):
         keys = row_keys(kept.rows)
         asked = spread_sample(kept.labels, keys, most)
         few = spread_sample(kept.labels, keys, min(most, MOST_PAIRS // max(1, len(kept.rows))))
-        nearest, nearest_stranger = nearest_others(kept, few)
-        labels = kept.labels[asked].long()
+        nearest, nearest_stranger = nearest_others(kept, keys, few)
+        labels, times = kept.labels[asked].long(), times_of(keys, kept.labels, asked)
         return LeftOut(
             indices=asked,
             keys=keys[asked],
             labels=labels,
-            scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels)),
+            scores=self._without_empty(self.left_out_scores(kept.rows[asked], labels, times)),
             near=torch.searchsorted(keys[asked], keys[few]),
             nearest=nearest,
             nearest_stranger=nearest_stranger,
@@ -274,16 +259,43 @@ class FrozenMethod(Method):
         found = [nearest_cosines(chunk.numpy(), kept) for chunk in torch.split(rows, CHUNK)]
         return torch.from_numpy(np.concatenate(found))
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """Scores of kept rows, each as if it had not been learned, (examples, seen classes)."""
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
+        """Scores of kept rows, each as if it had not been learned, (examples, seen classes).
+
+        Args:
+            rows: to be left out, one after another.
+            labels: the indices of their classes.
+            times: how many copies of each were learned as its class; they are left out together.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no closed form")
+
+    def left_out_texts(self, most: int = MOST_ASKED) -> LeftOutTexts:
+        """The same where a text may have several labels: it is left out with all of them."""
+        texts = SharedTexts.of(self.ledger.kept, len(self.classes))
+        asked = texts.spread(most)
+        few = texts.spread(min(most, MOST_PAIRS // max(1, len(texts.keys))))
+        nearest, nearest_stranger = texts.nearest_others(few)
+        has_label = texts.has_label[asked]
+        return LeftOutTexts(
+            keys=texts.keys[asked],
+            has_label=has_label,
+            scores=self._without_empty(self.left_out_text_scores(texts.rows[asked], has_label)),
+            stands_for=texts.stands_for(asked),
+            near=torch.searchsorted(asked, few),
+            nearest=nearest,
+            nearest_stranger=nearest_stranger,
+        )
+
+    def left_out_text_scores(self, rows: Tensor, has_label: Tensor) -> Tensor:
+        """Scores of texts with several labels, each as if it had not been learned, (texts, seen classes)."""
+        raise NotImplementedError(f"{type(self).__name__} gives each text one label")
 
     # ---- exact forgetting and union -------------------------------------------------------------
 
     def regroup_classes(self, groups: Mapping[str, Sequence[str]]) -> None:
         """Become what the learner would be, had it seen these classes only, and under these names."""
-        place = {name: index for index, name in enumerate(self.classes)}
-        indices = [[place[name] for name in names] for names in groups.values()]
+        index_of = {name: index for index, name in enumerate(self.classes)}
+        indices = [[index_of[name] for name in names] for names in groups.values()]
         self.ledger.regroup(indices, len(self.classes), self.features)
         self.classes, self._solution = list(groups), None
         self._solution = self._sound(self.solve)
@@ -301,7 +313,7 @@ class FrozenMethod(Method):
 
     def find_kept(self, examples: Sequence[Example]) -> list[int | None]:
         """The index of each example among the kept rows of its class; None where it is not kept."""
-        return self.ledger.find(self.embed(examples), self._indices(examples))
+        return self.ledger.find(self.embed(examples), self.indices(examples))
 
     def take_back(self, examples: Sequence[Example], *, are_known: bool = True) -> None:
         """Take examples out of the sums; `learn` or `regroup_classes` has to follow, which solves.
@@ -313,10 +325,10 @@ class FrozenMethod(Method):
         """
         if not examples:
             return
-        indices = self._indices(examples)
+        indices = self.indices(examples)
         taken = torch.bincount(indices, minlength=len(self.classes))
         left = self.ledger.class_sizes(len(self.classes)) - taken
-        if bool((left < 0).any()):
+        if bool((left < 0).any()) and not self.is_multilabel:
             name = self.classes[int(left.argmin())]
             raise InvalidData(f"More examples of {name!r} are to be forgotten than were learned.")
         self.ledger.book_out(self.embed(examples), indices, self.features, are_known=are_known)
@@ -339,19 +351,17 @@ class FrozenMethod(Method):
             )
         known = set(self.classes)
         self.classes += [name for name in other.classes if name not in known]
-        place = {name: index for index, name in enumerate(self.classes)}
+        index_of = {name: index for index, name in enumerate(self.classes)}
         self.tasks_learned += other.tasks_learned
         self.ledger.grow_to(len(self.classes))
-        self.ledger.absorb(other.ledger, [place[name] for name in other.classes])
+        indices = [index_of[name] for name in other.classes]
+        if self.is_multilabel:  # both may know one text
+            theirs = other.ledger.kept
+            labels = torch.tensor(indices, dtype=torch.int64)[theirs.labels.long()]
+            self.ledger.book_in(theirs.rows, labels, self.features)
+        else:
+            self.ledger.absorb(other.ledger, indices)
         self._solution = self.solve()
-
-    def _indices(self, examples: Sequence[Example]) -> Tensor:
-        """The index of each example's class."""
-        index = {name: at for at, name in enumerate(self.classes)}
-        for example in examples:
-            if example.label not in index:
-                raise UnknownName("class", example.label, self.classes)
-        return torch.tensor([index[example.label] for example in examples], dtype=torch.int64)
 
 
 def without_empty(scores: Tensor, class_sizes: Tensor) -> Tensor:

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from repcl.methods.frozen.method import FrozenMethod, KeepingSettings
+from repcl.methods.frozen.method import FrozenMethod, SharingSettings
 from repcl.methods.frozen.sums import ClassSums
 
 
-class NCMSettings(KeepingSettings):
+class NCMSettings(SharingSettings):
     """Settings of the nearest class mean."""
 
 
@@ -38,13 +38,24 @@ class NCM(FrozenMethod):
         (means,) = solution
         return normalize(rows.double(), dim=1) @ means.T
 
-    def left_out_scores(self, rows: Tensor, labels: Tensor) -> Tensor:
+    def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
         """Cosines with the class means, the own class's without the row itself."""
         (sums,) = self.ledger.parts()
         (means,) = self.solve()
         unit = normalize(rows.double(), dim=1)
         scores = unit @ means.T
-        rest = normalize(sums.sums[labels].double() - rows.double(), dim=1)
-        own = torch.where(sums.counts[labels] > 1, (unit * rest).sum(dim=1), -2.0)
+        rest = normalize(sums.sums[labels].double() - times[:, None] * rows.double(), dim=1)
+        own = torch.where(sums.counts[labels] > times, (unit * rest).sum(dim=1), -2.0)
         scores[torch.arange(len(labels)), labels] = own
+        return scores
+
+    def left_out_text_scores(self, rows: Tensor, has_label: Tensor) -> Tensor:
+        """Cosines with the class means, those of the own classes without the text itself."""
+        (sums,) = self.ledger.parts()
+        (means,) = self.solve()
+        unit = normalize(rows.double(), dim=1)
+        scores = unit @ means.T
+        text, label = has_label.nonzero(as_tuple=True)
+        rest = normalize(sums.sums[label].double() - rows[text].double(), dim=1)
+        scores[text, label] = torch.where(sums.counts[label] > 1, (unit[text] * rest).sum(dim=1), -2.0)
         return scores

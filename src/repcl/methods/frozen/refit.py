@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import torch
 from pydantic import Field
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from repcl.methods.frozen.method import FrozenMethod, FrozenSettings
-from repcl.methods.frozen.random_features import REPRESENTATION_STEPS
+from repcl.methods.frozen.logistic import fit_logistic, logits
+from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.frozen.reader import FrozenSettings
 from repcl.methods.search_ranges import Dimension, Range
 from repcl.model import Merge, mean_row
 
@@ -44,19 +44,12 @@ class Refit(FrozenMethod):
 
     def solve(self) -> tuple[Tensor, Tensor]:
         """Fit all stored embeddings; it is saved, for it takes long."""
-        self.weights = torch.zeros(len(self.classes), self.encoder.representation_size, dtype=torch.float64)
-        self.offsets = torch.zeros(len(self.classes), dtype=torch.float64)
-        present = torch.unique(self.ledger.kept.labels).long()
-        if len(present) > 1:
-            from sklearn.linear_model import LogisticRegression  # takes a second, and answering needs none
-
-            model = LogisticRegression(C=self.settings.inverse_penalty, max_iter=self.settings.iterations)
-            with threadpool_limits(1):  # the same bits however many cores there are
-                model.fit(self._unit(self.ledger.kept.rows).numpy(), self.ledger.kept.labels.numpy())
-            weights, offsets = torch.from_numpy(model.coef_), torch.from_numpy(model.intercept_)
-            if len(present) == 2:  # scikit-learn gives the difference of two classes
-                weights, offsets = torch.cat([-weights, weights]) / 2, torch.cat([-offsets, offsets]) / 2
-            self.weights[present], self.offsets[present] = weights, offsets
+        self.weights, self.offsets = fit_logistic(
+            self.ledger.kept,
+            len(self.classes),
+            inverse_penalty=self.settings.inverse_penalty,
+            iterations=self.settings.iterations,
+        )
         return self.weights, self.offsets
 
     def restore(self) -> tuple[Tensor, Tensor]:
@@ -84,9 +77,4 @@ class Refit(FrozenMethod):
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Logits."""
-        weights, offsets = solution
-        return self._unit(rows) @ weights.T + offsets
-
-    @staticmethod
-    def _unit(rows: Tensor) -> Tensor:
-        return rows.double() / REPRESENTATION_STEPS
+        return logits(rows, *solution)

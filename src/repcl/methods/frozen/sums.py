@@ -54,6 +54,10 @@ class ClassSums(RowOwner):
             labels: (examples,) classes.
             sign: 1 or -1.
         """
+        self.add_to_classes(features, labels, sign=sign)
+
+    def add_to_classes(self, features: Tensor, labels: Tensor, *, sign: int = 1) -> None:
+        """Add examples to the sums of their classes only, or take them away."""
         self.sums.index_add_(0, labels, features.long(), alpha=sign)
         self.counts.index_add_(0, labels, torch.ones_like(labels), alpha=sign)
 
@@ -86,7 +90,11 @@ class Moments(ClassSums):
 
     def add(self, features: Tensor, labels: Tensor, *, sign: int = 1) -> None:
         """Add examples, or with the sign -1 take them away."""
-        super().add(features, labels, sign=sign)
+        self.add_to_classes(features, labels, sign=sign)
+        self.add_products(features, sign=sign)
+
+    def add_products(self, features: Tensor, *, sign: int = 1) -> None:
+        """Add examples to the products only, whatever their classes, or take them away."""
         square = features.new_zeros(self.size, self.size)
         for start in range(0, self.size, BLOCK):  # the lower triangle is not needed
             block = features[:, start : start + BLOCK]

@@ -1,0 +1,71 @@
+"""`repcl serve`: a model behind HTTP, with a page to teach, try and trust it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from repcl.cli.console import sentence_console
+from repcl.cli.options import Device, Model
+from repcl.errors import MissingPackage, counted
+
+if TYPE_CHECKING:
+    from repcl.serving.service import Service
+
+
+def serve_command(
+    model: Model,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="To listen at; 0 for any that is free.")] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="A file with the token that writing needs; REPCL_TOKEN does the same."),
+    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Only answer, and follow what others write.")
+    ] = False,
+    collect: Annotated[
+        bool, typer.Option("--collect", help="Keep texts that the model is unsure of beside it, for review.")
+    ] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; any but loopback needs a token.")
+    ] = "127.0.0.1",
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name of the service; * for any. Repeatable."),
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Answer and learn over HTTP, with a page at the same address."""
+    from repcl.classifier.store.folder import ModelFolder
+    from repcl.serving.options import Options, read_token
+
+    options = Options(
+        model=model,
+        token=read_token(token_file),
+        is_read_only=read_only,
+        collects=collect,
+        host=host,
+        allowed_hosts=tuple(allowed_host or ()),
+        device=device,
+    )
+    ModelFolder(model).in_use()
+    try:
+        from repcl.serving.run import serve  # takes seconds; a wrong option is said at once
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "starlette"):
+            raise
+        raise MissingPackage(
+            f"Serving a model needs the package {error.name}: install it with pip install 'repcl[serve]'."
+        ) from error
+    serve(options, port, tell=_tell, opens_page=open_)
+
+
+def _tell(address: str, service: "Service") -> None:
+    """Say where the service is and what it may do."""
+    say = sentence_console().print
+    served = service.current.served
+    classes = counted(len(served.classes), "class")
+    say(f"Serving {service.options.model} (revision {served.number}, {classes}) at {address}")
+    say(service.options.why_not or "Teaching needs the token.")
+    say("Ctrl-C ends it.")

@@ -1,0 +1,121 @@
+"""Rows that come out of the training of a duet: its trained method alone, and the duet of the other track.
+
+A trained method learns in a duet exactly as it would alone, so one training is enough for all of them. Each
+row gets the plan, the fingerprint and the predictions of a run of its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from repcl.data import Example
+from repcl.experiments.runs.spec import ResolvedRun, RunSpec
+from repcl.experiments.runs.store import Progress
+from repcl.methods import Method
+from repcl.methods.build import method_class
+from repcl.methods.duet import Duet
+from repcl.methods.variants import variant_settings
+from repcl.training import Stage
+
+DUET = "duet"
+TRACKS = (None, "statistics")
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A row that is made beside a run.
+
+    Attributes:
+        run: its plan, folder and fingerprint.
+        frozen: the frozen parts that vote in it; none for the trained method alone.
+    """
+
+    run: ResolvedRun
+    frozen: tuple[str, ...]
+
+    @property
+    def row(self) -> str:
+        """Its name in tables."""
+        return self.run.plan.row
+
+    def progress(self, shared: Progress) -> Progress:
+        """Its own measurements; time that only frozen parts took is not that of the trained method alone."""
+        not_its_own = () if self.frozen else (Stage.EMBEDDING.value, Stage.SOLVING.value)
+        seconds = [
+            {stage: spent for stage, spent in task.items() if stage not in not_its_own}
+            for task in shared.seconds
+        ]
+        return Progress(self.run.fingerprint, shared.others[self.row], seconds, steps=shared.steps)
+
+
+def companions(run: ResolvedRun) -> list[Companion]:
+    """The rows that a run makes beside its own, as far as they are not there yet."""
+    plan, given = run.plan, run.options.settings
+    if not run.options.with_parts or plan.method != DUET:
+        return []
+    memory = plan.variant if plan.variant not in TRACKS else None
+    trained: str = plan.settings["trained"]
+    alone = _resolved(run, f"{trained}@{memory}" if memory else trained, _kept(given, trained, {}))
+    found = [Companion(alone, ())]
+    for track in TRACKS:
+        if memory is None and track != plan.variant:
+            meant = {"trained": trained, **variant_settings(DUET, track)}
+            settings = _kept(given, DUET, meant)
+            other = _resolved(run, f"{DUET}@{track}" if track else DUET, settings)
+            found.append(Companion(other, tuple(other.plan.settings["frozen"])))
+    return [one for one in found if one.run.finished is None]
+
+
+def shared_settings(run: ResolvedRun, others: Iterable[Companion]) -> Mapping[str, Any]:
+    """The settings of a learner that has the parts of all rows."""
+    settings = dict(run.plan.settings)
+    for other in others:
+        if other.frozen:
+            settings = {**other.run.plan.settings, **settings}
+            settings["frozen"] = tuple(dict.fromkeys([*settings["frozen"], *other.frozen]))
+    return settings
+
+
+def answers(
+    run: ResolvedRun, learner: Method, others: Iterable[Companion], examples: Sequence[Example]
+) -> dict[str, list[str]]:
+    """What each row answers, by its name; each part is asked once."""
+    if not isinstance(learner, Duet):
+        return {run.plan.row: learner.predict(examples)}
+    votes = learner.votes(examples)
+    parts = {run.plan.row: _frozen(run), **{other.row: other.frozen for other in others}}
+    return {
+        row: [learner.classes[best] for best in learner.added(votes, frozen).argmax(dim=1).tolist()]
+        if examples
+        else []
+        for row, frozen in parts.items()
+    }
+
+
+def kept_bytes(run: ResolvedRun, learner: Method) -> int:
+    """Bytes that a run's own parts keep beyond exemplars and weights, whatever else the learner has."""
+    if not isinstance(learner, Duet):
+        return learner.statistics_bytes()
+    parts = [learner.trained, *(learner.frozen_parts[name] for name in _frozen(run))]
+    return sum(part.statistics_bytes() for part in parts)
+
+
+def lasting(others: Iterable[Companion], progress: Progress) -> list[Companion]:
+    """Those that were measured after every task so far; a run that began without them cannot add them."""
+    done = len(progress.predictions)
+    return [other for other in others if len(progress.others.get(other.row, ())) == done]
+
+
+def _kept(given: Mapping[str, Any], name: str, meant: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a run's changed settings that another row has as well; its parts are its own affair."""
+    fields = method_class(name).settings_class(meant).model_fields
+    return {key: value for key, value in given.items() if key in fields and key != "frozen"}
+
+
+def _frozen(run: ResolvedRun) -> tuple[str, ...]:
+    return tuple(run.plan.settings.get("frozen", ()))
+
+
+def _resolved(run: ResolvedRun, row: str, settings: Mapping[str, Any]) -> ResolvedRun:
+    options = replace(run.options, settings=settings, with_parts=False, save_representations=False)
+    return RunSpec(row, run.spec.stream, options).resolve()

@@ -1,0 +1,197 @@
+/** What a finished job did to the classes that were known before: those that got worse come first. */
+
+import { amount, change, counted, percent } from "../data/format.js";
+import { measured } from "./bars.js";
+import { element, words } from "./element.js";
+import { notice } from "./notice.js";
+import { makeTable } from "./table.js";
+
+/** @import { ClassChange, Job, Summary } from "../types.js" */
+
+const LOSSES_SHOWN = 5;
+
+/**
+ * @param {Job} job one that is over
+ * @returns {HTMLElement}
+ */
+export function outcome(job) {
+  return element(
+    "div",
+    { class: "stack" },
+    headline(job),
+    ...(job.summary && hasResult(job) ? details(job.summary) : []),
+  );
+}
+
+/** @param {Job} job */
+function hasResult(job) {
+  return job.state === "done" || job.state === "refused";
+}
+
+/** @param {Job} job */
+function headline(job) {
+  const sentence = job.summary?.sentence;
+  switch (job.state) {
+    case "done":
+      return notice(
+        "good",
+        job.action === "learn" ? "Learned, and in use" : "Done, and in use",
+        element("p", {}, sentence ?? `Revision ${job.revision} answers now.`),
+      );
+    case "refused":
+      return notice(
+        "warning",
+        "Held back, because old classes would suffer",
+        element("p", {}, sentence ?? job.problem?.detail ?? ""),
+        element(
+          "p",
+          {},
+          "Nothing has changed yet: answers still come from the revision before. Look at what would be lost, then decide.",
+        ),
+      );
+    case "discarded":
+      return notice(
+        "plain",
+        "Discarded",
+        element("p", {}, job.problem?.detail ?? "The update was thrown away. Nothing has changed."),
+      );
+    case "canceled":
+      return notice("plain", "Canceled", element("p", {}, "Nothing has changed."));
+    case "lost":
+      return notice(
+        "bad",
+        "Lost",
+        element("p", {}, "The service was stopped while this ran. Nothing has changed: teach it again."),
+      );
+    default:
+      return notice(
+        "bad",
+        job.problem?.title ?? "Not done",
+        element("p", {}, job.problem?.detail ?? "Nothing has changed."),
+      );
+  }
+}
+
+/** @param {Summary} summary */
+function details(summary) {
+  const regressed = summary.classes.filter((one) => one.regressed);
+  return [
+    facts(summary),
+    summary.notes.length > 0 &&
+      element("ul", { class: "plain-list soft" }, ...summary.notes.map((note) => element("li", {}, note))),
+    regressed.length > 0 && section("What got worse", ...regressed.slice(0, LOSSES_SHOWN).map(lossCard)),
+    summary.classes.length > 0 && section("Classes known before", ...changedAndUnchanged(summary.classes)),
+  ].filter((part) => part instanceof HTMLElement);
+}
+
+/**
+ * What changed is shown, the rest can be opened.
+ * @param {ClassChange[]} classes
+ */
+function changedAndUnchanged(classes) {
+  const changed = classes.filter(({ before, after }) => before !== after);
+  const rest = classes.filter(({ before, after }) => before === after);
+  const summary = element(
+    "summary",
+    {},
+    `${counted(rest.length, "class")} ${rest.length === 1 ? "answers" : "answer"} as before`,
+  );
+  return [
+    changed.length > 0 && beforeAndAfter(changed),
+    rest.length > 0 && element("details", {}, summary, beforeAndAfter(rest)),
+  ].filter((part) => part instanceof HTMLElement);
+}
+
+/**
+ * @param {string} title
+ * @param {...HTMLElement} content
+ */
+function section(title, ...content) {
+  return element("section", { class: "stack stack-tight" }, element("h2", {}, title), ...content);
+}
+
+/** @param {Summary} summary */
+function facts(summary) {
+  const { accuracy_before: before, accuracy_after: after } = summary;
+  return element(
+    "dl",
+    { class: "facts" },
+    fact(
+      "Texts",
+      amount(summary.examples),
+      summary.corrected ? `${counted(summary.corrected, "text")} moved from another class` : "",
+    ),
+    fact(
+      "New classes",
+      String(summary.new_classes.length),
+      ...summary.new_classes.slice(0, 8).map((label) => words(label, "chip")),
+    ),
+    after !== null &&
+      fact(
+        "Accuracy on old classes",
+        percent(after),
+        before === null ? "" : `${percent(before)} before, ${change(before, after)}`,
+      ),
+  );
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {...(string | Node)} more
+ */
+function fact(name, value, ...more) {
+  return element(
+    "div",
+    {},
+    element("dt", {}, name),
+    element("dd", { class: "fact-value" }, value),
+    more.some(Boolean) && element("dd", { class: "soft fact-more" }, ...more),
+  );
+}
+
+/** @param {ClassChange} one */
+function lossCard(one) {
+  return element(
+    "article",
+    { class: "card loss" },
+    element(
+      "h3",
+      {},
+      words(one.label),
+      element("span", { class: "fell" }, `${percent(one.before)} → ${percent(one.after)}`),
+    ),
+    one.taken_by !== null &&
+      element("p", {}, "Its texts are now taken for ", words(one.taken_by, "label"), "."),
+    one.lost_texts.length > 0 &&
+      element("ul", { class: "quotes" }, ...one.lost_texts.map((text) => element("li", {}, words(text)))),
+    one.advice && element("p", { class: "advice" }, one.advice),
+  );
+}
+
+/** @param {ClassChange[]} classes */
+function beforeAndAfter(classes) {
+  return makeTable({
+    caption: "Share of held-out texts that got the right answer, before and after",
+    rows: classes,
+    kindOf: (one) => (one.regressed ? "is-worse" : ""),
+    columns: [
+      {
+        name: "Class",
+        isHead: true,
+        isName: true,
+        cell: (one) => words(one.label),
+        order: (one) => one.label,
+      },
+      {
+        name: "Texts checked",
+        isNumber: true,
+        isMinor: true,
+        cell: (one) => one.texts,
+        order: (one) => one.texts,
+      },
+      { name: "Before", isNumber: true, cell: (one) => percent(one.before), order: (one) => one.before },
+      { name: "After", isNumber: true, cell: (one) => measured(one.after), order: (one) => one.after },
+    ],
+  }).node;
+}

@@ -1,0 +1,69 @@
+/** Follows a job until it is over, through lost connections. */
+
+import { Problem, getJob, jobEvents } from "./api.js";
+import { refreshModel } from "./model.js";
+
+/** @import { Job, State } from "../types.js" */
+
+const PAUSE = 1000;
+
+/** @type {Record<State, string>} */
+export const STATES = {
+  queued: "Waiting for its turn",
+  running: "Running",
+  refused: "Held back",
+  done: "Done",
+  failed: "Failed",
+  canceled: "Canceled",
+  lost: "Lost",
+  discarded: "Discarded",
+};
+
+/** @param {Job} job */
+export function isOver(job) {
+  return job.state !== "queued" && job.state !== "running";
+}
+
+/**
+ * @param {Job} job
+ * @param {(job: Job) => void} show Called with each state.
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Job>} the job when it is over
+ */
+export async function followJob(job, show, signal) {
+  let last = job;
+  show(last);
+  while (!isOver(last)) {
+    try {
+      for await (const next of jobEvents(last.id, signal)) show((last = next));
+      if (!isOver(last)) show((last = await getJob(last.id, signal)));
+    } catch (problem) {
+      if (signal?.aborted || (problem instanceof Problem && isFinal(problem))) throw problem;
+    }
+    if (!isOver(last)) await pause(PAUSE, signal);
+  }
+  await refreshModel().catch(() => {});
+  return last;
+}
+
+/**
+ * Whether asking again would bring the same: the service answered, and not that it is busy.
+ * @param {Problem} problem
+ */
+function isFinal(problem) {
+  return problem.status >= 400 && problem.status < 500;
+}
+
+/**
+ * @param {number} milliseconds
+ * @param {AbortSignal} [signal]
+ */
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}

@@ -1,0 +1,50 @@
+"""A model whose texts may have several labels, over HTTP."""
+
+import pytest
+
+from repcl.classifier import ContinualClassifier
+from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
+from tests.serving.conftest import examples
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Texts of fruit are also food."""
+    encoder = save_tiny_encoder(tmp_path / "encoder")
+    texts, labels = toy("fruit", "vehicle", "weather", texts=8)
+    sets = [[label, "food"] if label == "fruit" else [label] for label in labels]
+    classifier = ContinualClassifier(
+        "instant",
+        str(encoder),
+        settings=cheap_settings("instant"),
+        device="cpu",
+        tolerance=1.0,
+        multilabel=True,
+    )
+    classifier.fit(texts, sets).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_a_text_has_the_labels_that_the_classifier_gives_it(client, model):
+    texts, _ = toy("fruit", "weather", texts=4)
+    found = client.post("/v1/predict", json={"texts": texts}).json()["predictions"]
+    expected = ContinualClassifier.load(model, device="cpu").predict(texts)
+    for answer, labels in zip(found, expected, strict=True):
+        if not answer["unknown"]:
+            assert {one["label"] for one in answer["labels"]} == set(labels)
+    assert client.get("/v1/model").json()["multilabel"]
+
+
+def test_a_text_that_is_taught_twice_has_both_labels(client, model):
+    taught = examples("place", texts=6)
+    again = [one | {"label": "somewhere"} for one in taught]
+    job = client.change("learn", {"examples": [*taught, *again]})
+    assert job["state"] == "done", job
+    (labels,) = ContinualClassifier.load(model, device="cpu").predict([taught[0]["text"]])
+    assert {"place", "somewhere"} <= set(labels)
+
+
+def test_an_evaluation_of_several_labels_is_left_to_the_command_line(client):
+    answer = client.post("/v1/evaluate", json={"examples": examples("fruit", texts=1)})
+    assert answer.status_code == 422
+    assert "repcl evaluate" in answer.json()["detail"]

@@ -1,0 +1,391 @@
+"""The page in a real browser, against a real service with the bundled encoder."""
+
+import csv
+import json
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from repcl.benchmarks.demo import DEMO
+from repcl.classifier import ContinualClassifier
+from repcl.serving import jobs as jobs_module
+from repcl.serving.options import Options
+from tests.serving.conftest import TOKEN, Shared
+from tests.serving.live import IS_REQUIRED, browsing, chromium, serving
+
+pytestmark = pytest.mark.skipif(
+    chromium() is None and not IS_REQUIRED,
+    reason="the page is tested in Chromium, which is not installed here",
+)
+
+VIEWS = ("try", "teach", "classes", "review", "history")
+KNOWN = ("track_order", "refund_request", "size_advice")
+HOSTILE = "<script>window.owned = true</script>"
+HOSTILE_TEXT = "<img src=x onerror='window.owned = true'> purple unicorn number"
+JOB_PATIENCE = 120_000  # milliseconds: a learning process may have to start first, on a busy machine
+expect.set_options(timeout=30_000)
+AXE = "axe-core@4.14.0"
+WATCH_FOR_PROGRESS = """() => {
+  const look = () => { window.sawProgress ||= document.querySelector("[role=progressbar]") !== null; };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+}"""
+
+
+def texts_of(label: str, most: int = 12) -> list[str]:
+    with (DEMO.bundled / "train.csv").open(encoding="utf-8", newline="") as file:
+        return [row["text"] for row in csv.DictReader(file) if row["label"] == label][:most]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that knows three classes of the support desk and one with a hostile name."""
+    pairs = [(text, label) for label in KNOWN for text in texts_of(label)]
+    pairs += [(f"{HOSTILE_TEXT} {number}", HOSTILE) for number in range(12)]
+    texts, labels = zip(*pairs, strict=True)
+    folder = tmp_path_factory.mktemp("page") / "desk"
+    ContinualClassifier("instant", device="cpu").fit(list(texts), list(labels)).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(desk: Path, learner: Shared) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs_module, "LearningProcess", lambda: learner)
+        with serving(Options(desk, token=TOKEN, collects=True, device="cpu")) as found:
+            yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as found:
+        yield found
+
+
+@pytest.fixture
+def open_page(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
+    """Open a view; anything that the browser complains about fails the test."""
+    complaints: list[str] = []
+    contexts = []
+
+    def start(view: str, *, at: str = address, token: str | None = TOKEN, width: int = 1280) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 800}, reduced_motion="reduce")
+        contexts.append(context)
+        if token:
+            context.add_init_script(f"sessionStorage.setItem('repcl-token', {json.dumps(token)})")
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.goto(f"{at}/#/{view}")
+        page.locator("h1").wait_for()
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    expected = ("status of 401", "status of 503", "ERR_FAILED")  # what some tests are about
+    assert not [said for said in complaints if not any(words in said for words in expected)]
+
+
+def see(page: Page, view: str) -> None:
+    """Go to a view as a visitor does."""
+    page.get_by_role("navigation").get_by_role("link", name=view).click()
+    expect(page).to_have_title(f"{view} · repcl")
+
+
+def type_text(page: Page, text: str) -> None:
+    page.get_by_label("Text", exact=True).fill(text)
+
+
+def teach_lines(page: Page, label: str, lines: list[str]) -> None:
+    page.get_by_label("Class", exact=True).fill(label)
+    page.get_by_label("Texts, one a line").fill("\n".join(lines))
+    page.get_by_role("button", name=f"Teach {len(lines)} texts").click()
+
+
+def test_a_text_is_answered_with_bars_and_the_nearest_texts(open_page):
+    page = open_page("try")
+    type_text(page, "where is my parcel, please?")
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.get_by_role("heading")).to_have_text("track_order")
+    expect(answer.locator(".candidate").nth(2)).to_be_visible()
+    expect(page.get_by_role("region", name="Why").get_by_role("listitem")).to_have_count(3)
+
+
+def test_a_text_like_no_other_is_marked_as_unknown(open_page):
+    page = open_page("try")
+    type_text(page, "photosynthesis turns sunlight into sugar")
+    expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text("Unknown")
+
+
+def test_many_lines_become_a_table_and_a_csv_file(open_page):
+    page = open_page("try")
+    type_text(page, "where is my parcel?\n=refund, please\n\nwhich size do I take?")
+    rows = page.get_by_role("table").locator("tbody tr")
+    expect(rows).to_have_count(3)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    lines = list(csv.reader(saved.value.path().read_text(encoding="utf-8-sig").splitlines()))
+    assert lines[0] == ["text", "predicted", "confidence", "unknown"]
+    assert lines[1][:2] == ["where is my parcel?", "track_order"]
+    assert lines[2][0] == "'=refund, please"  # else a spreadsheet would take it for a formula
+
+
+def test_a_class_is_taught_from_pasted_lines_and_then_predicted(open_page):
+    page = open_page("teach", token=None)
+    page.evaluate(WATCH_FOR_PROGRESS)
+    teach_lines(page, "gift_card_balance", texts_of("gift_card_balance"))
+    dialog = page.get_by_role("dialog", name="This needs a token")
+    dialog.get_by_label("Token").fill(TOKEN)
+    dialog.get_by_role("button", name="Use token").click()
+    expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_PATIENCE)
+    assert page.evaluate("window.sawProgress")
+    expect(page.locator(".facts")).to_contain_text("gift_card_balance")
+    page.get_by_role("link", name="Keep it and try it").click()
+    type_text(page, "how much money is left on my gift card?")
+    expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text("gift_card_balance")
+
+
+def test_an_update_that_the_guard_refuses_is_shown_and_discarded(open_page):
+    page = open_page("teach")
+    mixed = [*texts_of("charged_twice", 20), *texts_of("price_match", 20)]
+    rows = [[text, label] for text, label in zip(mixed, cycle(["one", "other"]), strict=False)]
+    page.get_by_text("A file or table").click()
+    page.get_by_label("Or paste rows").fill("\n".join("\t".join(row) for row in [["text", "label"], *rows]))
+    page.get_by_role("button", name="Teach 40 texts").click()
+    expect(page.get_by_text("Held back, because")).to_be_visible(timeout=JOB_PATIENCE)
+    before = page.locator(".served-revision").inner_text()
+    page.get_by_role("button", name="Discard it").click()
+    expect(page.get_by_text("The update was thrown away")).to_be_visible(timeout=JOB_PATIENCE)
+    see(page, "Classes")
+    expect(page.get_by_role("button", name="track_order", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="other", exact=True)).to_have_count(0)
+    assert page.locator(".served-revision").inner_text() == before
+
+
+def test_a_class_is_renamed_and_the_revision_before_can_be_used_again(open_page):
+    page = open_page("classes")
+    page.get_by_role("button", name="size_advice", exact=True).click()
+    sheet = page.get_by_role("dialog", name="size_advice")
+    expect(sheet.get_by_text(texts_of("size_advice")[0])).to_be_visible()
+    sheet.get_by_role("button", name="Rename").click()
+    page.get_by_label("New name").fill("which_size")
+    page.get_by_role("dialog", name="Rename the class").get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("button", name="which_size", exact=True)).to_be_visible(timeout=JOB_PATIENCE)
+    see(page, "History")
+    page.get_by_role("button", name="Roll back to revision 1", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
+    in_use = page.get_by_role("listitem").filter(has_text="In use")
+    expect(in_use.get_by_role("heading")).to_contain_text("Revision 1In use", timeout=JOB_PATIENCE)
+    see(page, "Classes")
+    expect(page.get_by_role("button", name="size_advice", exact=True)).to_be_visible()
+
+
+def test_removing_a_class_says_what_is_deleted(open_page):
+    page = open_page("classes")
+    page.get_by_role("button", name="refund_request", exact=True).click()
+    page.get_by_role("button", name="Remove").click()
+    dialog = page.get_by_role("dialog", name="Remove the class")
+    expect(dialog).to_contain_text("Everything learned from its 12 texts")
+    expect(dialog.get_by_label("Delete those earlier revisions")).not_to_be_checked()
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_a_group_of_unsure_texts_is_named_and_taught(open_page, address):
+    page = open_page("review")
+    unsure = [
+        "do you hire students in the summer",
+        "are there jobs in your warehouse",
+        "i want to apply for a job",
+    ]
+    page.request.post(f"{address}/v1/predict", data={"texts": unsure})
+    page.reload()
+    group = page.get_by_role("region").filter(has_text=unsure[0])
+    group.get_by_label("They are").fill("jobs")
+    group.get_by_role("button", name="Teach 3 texts").click()
+    expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_PATIENCE)
+    see(page, "Review")
+    expect(page.get_by_text(unsure[0])).to_have_count(0)
+    see(page, "Classes")
+    expect(page.get_by_role("button", name="jobs", exact=True)).to_be_visible()
+
+
+def test_texts_that_are_tried_are_not_kept_for_review(open_page, address):
+    page = open_page("try")
+    type_text(page, "volcanoes of iceland, and how they sleep")
+    expect(page.locator(".is-unknown")).to_be_visible()
+    assert "volcanoes" not in page.request.get(f"{address}/v1/unknown").text()
+
+
+def test_markup_in_texts_and_labels_stays_text(open_page):
+    page = open_page("try")
+    type_text(page, f"{HOSTILE_TEXT} 3")
+    expect(page.get_by_role("region", name="Answer").get_by_role("heading")).to_have_text(HOSTILE)
+    expect(page.get_by_role("region", name="Why")).to_contain_text("<img src=x onerror=")
+    see(page, "Teach")
+    page.get_by_label("Class", exact=True).fill(HOSTILE)
+    page.get_by_label("Texts, one a line").fill(HOSTILE_TEXT)
+    expect(page.get_by_role("table")).to_contain_text(HOSTILE)
+    see(page, "Classes")
+    page.get_by_role("button", name=HOSTILE).click()
+    expect(page.get_by_role("dialog", name=HOSTILE)).to_contain_text(HOSTILE_TEXT)
+    assert page.evaluate("window.owned") is None
+    assert page.locator("main img, main script, dialog img, dialog script").count() == 0
+
+
+def test_rows_with_problems_are_marked_and_left_out(open_page, tmp_path):
+    page = open_page("teach")
+    (tmp_path / "new.csv").write_text(
+        'Nachricht;intent;id\n"is it ""waterproof""; really?";product_question;1\n;product_question;2\n'
+        "no class;;3\nsame;a;4\nsame;b;5\n",
+        encoding="cp1252",
+    )
+    page.get_by_text("A file or table").click()
+    page.locator("#file").set_input_files(tmp_path / "new.csv")
+    expect(page.get_by_label("Text is in")).to_have_value("Nachricht")
+    expect(page.get_by_label("Class is in")).to_have_value("intent")
+    expect(page.get_by_role("button", name="Teach 1 text", exact=True)).to_be_enabled()
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text('is it "waterproof"; really?')
+    expect(preview.locator(".problem")).to_have_text(
+        [
+            "Left out: has no text",
+            "Left out: has no class",
+            "Left out: has another class than the same text in row 6",
+            "Left out: has another class than the same text in row 5",
+        ]
+    )
+
+
+def test_a_service_without_a_token_is_shown_as_read_only(open_page, desk):
+    with serving(Options(desk, device="cpu")) as elsewhere:
+        page = open_page("teach", at=elsewhere, token=None)
+        expect(page.get_by_role("note")).to_contain_text("Read-only.")
+        expect(page.get_by_role("button", name="Teach")).to_have_count(0)
+        see(page, "Classes")
+        page.get_by_role("button", name="track_order", exact=True).click()
+        expect(page.get_by_role("dialog", name="track_order")).to_be_visible()
+        expect(page.get_by_role("button", name="Remove")).to_have_count(0)
+
+
+def test_a_lost_connection_is_said_and_forgotten_when_it_is_back(open_page):
+    page = open_page("try")
+    page.route("**/v1/**", lambda route: route.abort())
+    type_text(page, "where is my parcel?")
+    expect(page.get_by_text("The connection to the service is lost")).to_be_visible()
+    page.unroute("**/v1/**")
+    expect(page.get_by_text("The connection to the service is lost")).to_be_hidden()
+
+
+def test_what_the_service_refuses_is_said_in_its_own_words(open_page):
+    page = open_page("try")
+    problem = {"type": "about:blank", "title": "Busy", "status": 503, "detail": "Too many requests wait."}
+
+    def refuse(route: Route) -> None:
+        route.fulfill(status=503, content_type="application/problem+json", body=json.dumps(problem))
+
+    page.route("**/v1/history", refuse)
+    page.get_by_role("link", name="History").click()
+    expect(page.get_by_role("alert")).to_contain_text("Too many requests wait.")
+    page.unroute("**/v1/history")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="Revision 1")).to_be_visible()
+
+
+def test_nothing_is_wider_than_a_phone_and_no_text_is_tiny(open_page):
+    page = open_page("try", width=360)
+    for view in VIEWS:
+        see(page, view.capitalize())
+        page.locator("main h1").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
+        sizes = page.evaluate(
+            "[...document.querySelectorAll('body *')].filter(one => one.checkVisibility() &&"
+            " [...one.childNodes].some(child => child.nodeType === 3 && child.data.trim()))"
+            ".map(one => parseFloat(getComputedStyle(one).fontSize))"
+        )
+        assert min(sizes) >= 11, view
+
+
+def test_colors_can_be_switched_and_stay_so(open_page):
+    page = open_page("try")
+    paper = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_role("button", name="Dark colors").click()
+    assert page.evaluate(paper) != light
+    page.reload()
+    page.locator("h1").wait_for()
+    assert page.evaluate(paper) != light
+
+
+@pytest.fixture(scope="module")
+def axe(request: pytest.FixtureRequest) -> str:
+    """The source of axe-core, fetched once."""
+    folder = Path(request.config.cache.mkdir("axe-core"))
+    source = folder / "package" / "axe.min.js"
+    if not source.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("axe-core is fetched by npm, which is not installed here")
+        packed = subprocess.run([npm, "pack", AXE], cwd=folder, capture_output=True, text=True, timeout=120)
+        if packed.returncode:
+            pytest.skip(f"npm could not fetch {AXE}")
+        with tarfile.open(next(folder.glob("*.tgz"))) as archive:
+            archive.extract("package/axe.min.js", folder, filter="data")
+    return source.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_issue(open_page, axe, theme):
+    page = open_page("try")
+    page.emulate_media(color_scheme=theme)
+    page.evaluate(f"() => {{ {axe} }}")
+    for view in VIEWS:
+        see(page, view.capitalize())
+        page.locator("main h1").wait_for()
+        if view == "try":
+            type_text(page, "where is my parcel?")
+            page.get_by_role("region", name="Answer").wait_for()
+        assert serious(page) == [], view
+    see(page, "Classes")
+    page.get_by_role("button", name="track_order", exact=True).click()
+    page.get_by_role("heading", name="Kept word for word").wait_for()
+    assert serious(page) == []
+
+
+def serious(page: Page) -> list[str]:
+    found = page.evaluate("() => axe.run()")
+    return [
+        f"{one['id']}: {one['nodes'][0]['html']}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("a,b\r\n1,2\r\n", [["a", "b"], ["1", "2"]]),
+        ("a;b\n1,5;2", [["a", "b"], ["1,5", "2"]]),
+        ("a\tb\n\n1\t2", [["a", "b"], ["1", "2"]]),
+        ('a,b\n"x ""y"", z\nnew line",2', [["a", "b"], ['x "y", z\nnew line', "2"]]),
+        ('a,b\n"x" y,2', [["a", "b"], ["x y", "2"]]),
+        ('"a,1";b\n2;3', [["a,1", "b"], ["2", "3"]]),
+    ],
+)
+def test_comma_separated_values_are_read_as_spreadsheets_write_them(open_page, text, cells):
+    page = open_page("try")
+    read = "async (text) => (await import('/data/csv.js')).parseCsv(text).map((record) => record.cells)"
+    assert page.evaluate(read, text) == cells
+
+
+def test_a_quote_that_is_never_closed_names_its_row(open_page):
+    page = open_page("teach")
+    page.get_by_text("A file or table").click()
+    page.get_by_label("Or paste rows").fill('text,label\nfine,a\n"open,b\nmore,c')
+    expect(page.get_by_role("alert")).to_contain_text("In the row of line 3 a quote is opened")

@@ -1,0 +1,47 @@
+"""Freed memory is kept, where the C library can be told so."""
+
+import ctypes
+import platform
+from typing import Any
+
+import pytest
+
+from repcl.training.allocator import keep_freed_memory
+
+
+@pytest.fixture(autouse=True)
+def _not_told_yet() -> None:
+    keep_freed_memory.cache_clear()
+
+
+def test_glibc_is_told_once_not_to_map_and_not_to_trim(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+
+    class Library:
+        def __init__(self, name: None) -> None: ...
+
+        @staticmethod
+        def mallopt(option: int, value: int) -> int:
+            told.append((option, value))
+            return 1
+
+    monkeypatch.setattr(ctypes, "CDLL", Library)
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.31"))
+    assert keep_freed_memory()
+    assert keep_freed_memory()
+    assert told == [(-4, 0), (-1, 2**31 - 1)]
+
+
+def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("another library was opened")
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
+    assert not keep_freed_memory()
+
+
+def test_a_library_without_the_function_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.31"))
+    assert not keep_freed_memory()
