@@ -37,7 +37,7 @@ def learned(task: Task = TASK, **settings: Any) -> Instant:
 def hidden(method: Instant, examples: list[Example], which: int) -> np.ndarray[Any, Any]:
     """relu(z W), computed plainly."""
     rows = method.embed(examples).double().numpy() / REPRESENTATION_STEPS
-    weights = method.maps.weights[which].double().numpy() / WEIGHT_STEPS
+    weights = method.maps.weights[which].T.double().numpy() / WEIGHT_STEPS
     plain = np.maximum(rows @ weights, 0.0)
     rounded: np.ndarray[Any, Any] = np.round(plain * FEATURE_STEPS) / FEATURE_STEPS
     return rounded
@@ -170,7 +170,7 @@ def test_features_are_the_rectified_products_in_whole_steps() -> None:
     maps = RandomFeatures(6, 9, 2, seed=3)
     rows = on_grid(torch.randn(5, 6, generator=torch.Generator().manual_seed(0)))
     found = maps(rows, 1)
-    plain = (rows.double() / REPRESENTATION_STEPS @ (maps.weights[1].double() / WEIGHT_STEPS)).relu()
+    plain = (rows.double() / REPRESENTATION_STEPS @ (maps.weights[1].T.double() / WEIGHT_STEPS)).relu()
     assert torch.equal(found, found.round())
     torch.testing.assert_close(found / FEATURE_STEPS, plain, rtol=0.0, atol=0.5 / FEATURE_STEPS)
 

@@ -118,6 +118,28 @@ class Method(RowOwner, ABC):
         scores: Tensor = self.head(self.encoder.represent(batch))
         return scores[:, : len(self.classes)]
 
+    def exported_solution(self) -> dict[str, Tensor]:
+        """Derived tensors that an export is handed with every question; with any, it serves all revisions."""
+        return {}
+
+    def exported_answers(
+        self,
+        batch: Batch,
+        class_sizes: Tensor,  # noqa: ARG002 (for learners that share an export)
+        solution: Sequence[Tensor],  # noqa: ARG002
+    ) -> tuple[Tensor, ...]:
+        """What an export computes: its operations are written down as they are done here.
+
+        Args:
+            batch: the texts.
+            class_sizes: how many texts each class was learned from, where that is counted.
+            solution: the tensors of `exported_solution`.
+
+        Returns:
+            Scores of all seen classes and, from learners that share an export, representations on the grid.
+        """
+        return (self.class_scores(batch),)
+
     def exemplar_features(self, batch: Batch) -> Tensor:
         """What exemplars are chosen by, (batch, size)."""
         return self.head.features(self.encoder.represent(batch))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, cast
@@ -16,7 +15,7 @@ from repcl.data import Batch, Example, TokenizedExample
 from repcl.errors import EncoderUnavailable
 from repcl.model.lower_layers import LowerLayers
 from repcl.model.processes import ALONE, Processes
-from repcl.model.readouts import Readout, special_frame
+from repcl.model.readouts import Readout, note_shortened, special_frame
 from repcl.model.tokenizer import caught
 from repcl.model.untrusted import Unusable, shown
 from repcl.model.vocabulary import OccurringRows
@@ -88,7 +87,7 @@ class Encoder(nn.Module):
     @property
     def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special tokens that stand before and after a text."""
-        return special_frame(self.tokenizer)
+        return special_frame(self.tokenizer.backend_tokenizer)
 
     @property
     def device(self) -> torch.device:
@@ -124,11 +123,7 @@ class Encoder(nn.Module):
         found = {example: self._tokenized.get(example) for example in examples}
         fresh = [example for example, row in found.items() if row is None]
         rows, shortened = self._prepare(fresh)
-        if shortened:
-            warnings.warn(
-                f"{shortened} of {len(fresh)} texts have over {self.max_length} tokens and were shortened.",
-                stacklevel=2,
-            )
+        note_shortened(shortened, len(fresh), self.max_length)
         known = dict(zip(fresh, rows, strict=True))
         self._tokenized.update(known)  # other threads share it, and may clear it at any moment
         return [found[example] or known[example] for example in examples]
@@ -141,7 +136,9 @@ class Encoder(nn.Module):
     def _prepare(self, examples: Sequence[Example]) -> tuple[list[TokenizedExample], int]:
         try:
             with caught("the tokenizer gave up"):
-                return self.readout.prepare(examples, self.tokenizer, max_length=self.max_length)
+                return self.readout.prepare(
+                    examples, self.tokenizer.backend_tokenizer, max_length=self.max_length
+                )
         except Unusable as error:
             raise EncoderUnavailable(
                 f"Encoder {shown(self.name)!r} cannot read these texts: {error}; use another encoder."
