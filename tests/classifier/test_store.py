@@ -671,6 +671,10 @@ def test_examples_without_an_end_of_line_or_of_another_class_are_refused():
     cut = ExamplesRecord(file=blobs.put(b'{"text": "x", "label": "a"}', "jsonl"), count=0)
     with pytest.raises(DamagedModel, match="Expected 0 examples"):
         get_examples(cut, blobs, ["a"])
+    with pytest.raises(
+        DamagedModel, match=r"^Expected 1 examples in .*, found one without an end of line\.$"
+    ):
+        get_examples(cut.model_copy(update={"count": 1}), blobs, ["a"])
     with pytest.raises(DamagedModel, match="a class that the revision does not have"):
         get_examples(put_examples([Example("x", "a")], blobs), blobs, ["b"])
 
