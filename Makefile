@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo compare test test-slow fuzz mutants check format results screenshots lock clean
+.PHONY: help demo compare docs test test-slow fuzz mutants check format results screenshots lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -49,6 +49,10 @@ format: $(VENV)/.ready  ## Format and fix what can be fixed
 
 results: $(VENV)/.ready  ## Write docs/results.md from its template and the stored results
 	$(BIN)/python docs/make_results.py
+
+docs: $(VENV)/.ready  ## Build the documentation site into site/; broken links are errors
+	$(BIN)/python docs/make_reference.py
+	$(BIN)/mkdocs build --strict --quiet
 
 screenshots: $(VENV)/.ready  ## Take pictures of every view of the page; needs Chromium
 	PYTHONPATH=. $(BIN)/python docs/make_screenshots.py

@@ -3,17 +3,19 @@
     make mutants          (python benchmarks/mutants.py; stop it at any time, the same command resumes)
     python benchmarks/mutants.py --again      (after writing tests: tries once more what no test noticed)
 
-mutmut makes the mutants and runs, for each, only the tests that reach it ([tool.mutmut] in pyproject.toml).
-Every mutant of the modules in WHOLE is tried, and of the other methods a sample with a fixed seed. Mutants
-that change nothing are listed in equivalent_mutants.toml with the reason; of the rest 90 % have to be killed.
+mutmut makes the mutants and finds out which tests reach them ([tool.mutmut] in pyproject.toml); each meets
+those tests only, in a fork of one pytest session (tests/mutants_session.py), until one fails. Every mutant of
+the modules in WHOLE is tried, and of the other methods a sample with a fixed seed. Mutants that change
+nothing are listed in equivalent_mutants.toml with the reason; of the rest 90 % have to be killed, everywhere.
 """
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -21,6 +23,8 @@ from random import Random
 import tomllib
 
 ROOT = Path(__file__).parents[1]
+MADE = ROOT / "mutants"
+TRIED = MADE / "tried.jsonl"
 WHOLE = (
     "repcl.losses",
     "repcl.training",
@@ -35,10 +39,10 @@ WHOLE = (
 SAMPLED = "repcl.methods"
 SAMPLE, SEED = 300, 2021
 BAR = 0.9
-SURVIVED, NO_TESTS, SKIPPED, NOT_CHECKED = (0,), (5, 33), 34, (None, 2, 34)
-TIMEOUTS = (36, 24, -24, 152, 255)
+ALIVE = (0, 33)  # all tests passed, or no test reaches it
+TIMEOUT = -24  # the signal of too much CPU time
 
-Outcomes = dict[str, int | None]
+Outcomes = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -82,22 +86,22 @@ class Tally:
         )
 
 
-def outcomes() -> Outcomes:
-    """The exit code of the tests for every mutant that exists; None where they were not run."""
-    found: Outcomes = {}
-    for meta in sorted((ROOT / "mutants").rglob("*.meta")):
-        found |= json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"]
+def made() -> dict[str, str]:
+    """Every mutant, with the hash of the function that it is made of."""
+    found: dict[str, str] = {}
+    for meta in sorted(MADE.rglob("*.meta")):
+        content = json.loads(meta.read_text(encoding="utf-8"))
+        hashes = content["hash_by_function_name"]
+        for name in content["exit_code_by_key"]:
+            found[name] = hashes[name.rpartition("__mutmut_")[0].rpartition(".")[2]]
     return found
 
 
-def change_outcomes(wanted: Callable[[str, int | None], int | None]) -> None:
-    """Write other outcomes where mutmut keeps them: it tries each mutant that has none, and no other."""
-    for meta in sorted((ROOT / "mutants").rglob("*.meta")):
-        content = json.loads(meta.read_text(encoding="utf-8"))
-        content["exit_code_by_key"] = {
-            name: wanted(name, code) for name, code in content["exit_code_by_key"].items()
-        }
-        meta.write_text(json.dumps(content, indent=4), encoding="utf-8")
+def outcomes() -> Outcomes:
+    """How the tests ended for each mutant that was tried, if its function has not changed since."""
+    rows = map(json.loads, TRIED.read_text(encoding="utf-8").splitlines()) if TRIED.exists() else ()
+    hashes = made()
+    return {row["mutant"]: row["code"] for row in rows if hashes.get(row["mutant"]) == row["function"]}
 
 
 def group_of(name: str) -> str | None:
@@ -116,12 +120,19 @@ def chosen(names: Iterable[str]) -> list[str]:
 def try_mutants(children: int, *, again: bool) -> None:
     """Make the mutants, and try those that were chosen and not tried yet."""
     subprocess.run(["mutmut", "run", "repcl.errors.none"], cwd=ROOT, check=False)  # makes them, runs none
-    names = set(chosen(outcomes()))
-    untried = (*NOT_CHECKED, *SURVIVED, *NO_TESTS) if again else NOT_CHECKED
-    change_outcomes(
-        lambda name, code: SKIPPED if name not in names else None if code in untried else code,
+    hashes, known = made(), outcomes()
+    wanted = [name for name in chosen(hashes) if name not in known or (again and known[name] in ALIVE)]
+    asked = {"children": children, "mutants": {name: hashes[name] for name in wanted}}
+    (MADE / "to-try.json").write_text(json.dumps(asked), encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mutmut"]
+    plugins = ["-p", "no:cacheprovider", "-p", "tests.mutants_plugin", "-p", "tests.mutants_session"]
+    tests = settings["pytest_add_cli_args_test_selection"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "--rootdir=.", "--quiet", "--tb=no", *plugins, *tests],
+        cwd=MADE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(MADE / "src"), str(MADE)])},
+        check=False,
     )
-    subprocess.run(["mutmut", "run", "--max-children", str(children)], cwd=ROOT, check=False)
 
 
 def change(name: str) -> tuple[str, str]:
@@ -144,25 +155,25 @@ def show_unexplained(known: Outcomes, names: Iterable[str]) -> list[str]:
     """Print each mutant that lives and is not listed as equivalent, and give their names."""
     listed, unexplained = equivalents(), []
     for name in names:
-        if known[name] not in (*SURVIVED, *NO_TESTS):
+        if known.get(name) not in ALIVE:
             continue
         removed, added = change(name)
         if not any(entry.explains(name, removed, added) for entry in listed):
             unexplained.append(name)
-            print(f"\n{name}{' (no test reaches it)' if known[name] in NO_TESTS else ''}\n{removed}\n{added}")
+            print(f"\n{name}{' (no test reaches it)' if known[name] else ''}\n{removed}\n{added}")
     return unexplained
 
 
 def tally(known: Outcomes, names: Iterable[str], unexplained: Iterable[str]) -> Tally:
     """Count outcomes."""
     listed, not_noticed = list(names), set(unexplained)
-    codes = [known[name] for name in listed]
-    alive = sum(code in (*SURVIVED, *NO_TESTS) for code in codes)
+    codes = [known[name] for name in listed if name in known]
+    alive = sum(code in ALIVE for code in codes)
     here = sum(name in not_noticed for name in listed)
     return Tally(
         mutants=len(listed),
-        tried=sum(code not in NOT_CHECKED for code in codes),
-        timeouts=sum(code in TIMEOUTS for code in codes),
+        tried=len(codes),
+        timeouts=codes.count(TIMEOUT),
         equivalent=alive - here,
         not_noticed=here,
     )
@@ -178,14 +189,15 @@ def main() -> None:
     if not options.report:
         try_mutants(options.children, again=options.again)
     known = outcomes()
-    names = chosen(known)
+    names = chosen(made())
     unexplained = show_unexplained(known, names)
     print()
-    for group in (*WHOLE, SAMPLED):
-        print(f"{group}: {tally(known, [name for name in names if group_of(name) == group], unexplained)}")
-    total = tally(known, names, unexplained)
-    print(f"total: {total}")
-    sys.exit(int(total.share < BAR or total.tried < total.mutants))
+    groups = {group: [name for name in names if group_of(name) == group] for group in (*WHOLE, SAMPLED)}
+    tallies = {group: tally(known, own, unexplained) for group, own in groups.items()}
+    tallies["total"] = tally(known, names, unexplained)
+    for group, counted in tallies.items():
+        print(f"{group}: {counted}")
+    sys.exit(any(counted.share < BAR or counted.tried < counted.mutants for counted in tallies.values()))
 
 
 if __name__ == "__main__":

@@ -74,6 +74,13 @@ def test_durable_bytes_reach_the_disk_before_their_name(tmp_path: Path, monkeypa
     assert told == ["settle new", "replace"]
 
 
+def test_a_file_is_durable_if_nothing_else_is_said(tmp_path: Path, monkeypatch) -> None:
+    told: list[Path] = []
+    monkeypatch.setattr(files, "settle", told.append)
+    write_whole(tmp_path / "a", "new")
+    assert len(told) == 1
+
+
 def test_a_file_that_need_not_be_durable_is_not_settled(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(files, "settle", lambda path: pytest.fail("settled"))
     write_whole(tmp_path / "a", "new", durable=False)

@@ -48,4 +48,4 @@ def _made_with(method: str) -> Callable[[Path], Peer]:
     return lambda encoder: Ours(method, encoder)
 
 
-LEARNERS = {f"repcl {method}": _made_with(method) for method in ("instant", "lda", "refit")}
+LEARNERS = {f"repcl {method}": _made_with(method) for method in ("instant",)}

@@ -5,7 +5,7 @@ from math import asin, comb, sqrt
 import numpy as np
 import pytest
 
-from repcl.classifier.calibration import Evidence, UnknownRule
+from repcl.classifier.answering import Evidence, UnknownRule
 from repcl.classifier.drift import Drift, Share, cohens_h, drift, unknown_p_value
 from repcl.classifier.inputs import InvalidInput
 from repcl.classifier.store.records import Calibration
@@ -35,6 +35,9 @@ class Fixed:
 
     def evidence(self, examples):
         return Evidence(self.method.classes, self.probabilities(examples))
+
+    def has_labels(self, found):
+        return np.arange(found.shape[1]) == found.argmax(axis=1)[:, None]
 
     def unknown_rule(self):
         return UnknownRule(0.5)

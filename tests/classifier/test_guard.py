@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from repcl.classifier import ForgettingWarning, guard, updates
-from repcl.classifier.guard import compare, hold_out, holm, lost_texts, mcnemar
+from repcl.classifier.guard import accuracy, compare, hold_out, holm, keep_words, lost_texts, mcnemar
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.store.records import Comparison
 from repcl.data import Example
@@ -23,7 +23,7 @@ def test_at_most_one_text_in_five_and_five_in_all_are_held_out(given, held):
     assert (len(train), len(kept)) == (given - held, held)
 
 
-def test_every_class_holds_back_by_itself():
+def test_every_class_holds_texts_out_by_itself():
     _, kept = hold_out([*texts("a", 10), *texts("b", 4)], [], per_class=5, seed=0)
     assert [example.label for example in kept] == ["a", "a"]
 
@@ -73,6 +73,42 @@ def test_a_held_out_text_that_comes_alone_is_learned_from():
     assert left == held[1:]
 
 
+def test_texts_that_must_not_be_held_out_are_not_drawn():
+    given = texts("a", 10)
+    train, kept = hold_out(given, [], per_class=5, seed=0, never=given[:5])
+    assert len(kept) == 1
+    assert set(kept) < set(given[5:])
+    assert len(train) == 9
+
+
+def test_a_learner_that_leaves_texts_out_in_turn_learns_all_and_keeps_some_word_for_word():
+    given = [*texts("b", 2), *texts("a", 4)]
+    train, kept = keep_words(given, [], per_class=3, seed=0)
+    assert train == given
+    assert [example.label for example in kept] == ["a", "a", "a", "b", "b"]
+    assert set(kept) < set(given)
+
+
+def test_texts_kept_before_count_and_stay():
+    first = texts("a", 2)
+    _, kept = keep_words([*first, *texts("a", 20, start=2)], first, per_class=12, seed=0)
+    assert len(kept) == 12
+    assert set(first) < set(kept)
+    assert kept == sorted(kept, key=repr)
+
+
+def test_which_words_are_kept_depends_on_the_seed_and_not_on_the_order():
+    given = texts("a", 50)
+    chosen = [keep_words(order, [], per_class=5, seed=0)[1] for order in (given, given[::-1])]
+    assert chosen[0] == chosen[1]
+    assert keep_words(given, [], per_class=5, seed=1)[1] != chosen[0]
+
+
+def test_words_that_must_not_be_kept_are_not():
+    given = texts("a", 4)
+    assert keep_words(given, [], per_class=5, seed=0, never=given[:3])[1] == given[3:]
+
+
 @pytest.mark.parametrize(
     ("lost", "gained", "p_value"),
     [(0, 0, 1.0), (1, 0, 1.0), (3, 0, 0.25), (5, 0, 0.0625), (5, 1, 0.21875), (2, 2, 1.0)],
@@ -83,6 +119,15 @@ def test_mcnemar_is_the_two_sided_sign_test(lost, gained, p_value):
 
 def test_holm_multiplies_the_smallest_p_by_all_tests_and_the_next_by_one_less():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_no_adjusted_p_is_above_one():
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+
+
+def test_accuracy_is_the_share_of_right_answers_if_there_are_any():
+    assert accuracy([True, False, True, True]) == 0.75
+    assert accuracy([]) is None
 
 
 def answers(classes, texts, lost):
@@ -103,6 +148,11 @@ def test_the_class_that_lost_most_comes_first():
     assert [change.name for change in told.regressed] == ["b", "a"]
 
 
+def test_how_likely_so_uneven_a_change_is_by_chance_is_told():
+    told = compare(["a"] * 9, ["a"] * 8 + ["b"], ["b"] * 5 + ["a"] * 4)
+    assert told.p_value == pytest.approx(0.21875)  # five lost, one gained
+
+
 def test_recall_weighs_every_class_the_same():
     told = compare(["a"] * 4 + ["b"], ["a"] * 4 + ["b"], ["a"] * 5)
     assert (told.recall_before, told.recall_after) == (1.0, 0.5)
@@ -113,6 +163,60 @@ def test_a_class_that_lost_more_than_chance_is_refused():
     # the others lose (0 + 0.5) / (45 + 1) = 0.0109; 2 of 5 by that rate: 0.0012, of ten classes 0.012
     told = compare(*answers(10, 5, ["c1", "c1"]))
     assert told.reasons == ("class 'c0' lost 2 of its 5 texts, 2 of them to 'c1'",)
+
+
+@pytest.mark.parametrize(("others", "reasons"), [(49, 0), (50, 1)])
+def test_a_class_of_one_text_may_lose_it_unless_many_others_lose_none(others, reasons):
+    # of two classes: 2 * 0.5 / (others + 1) has to be below 0.02
+    labels = ["a"] + ["b"] * others
+    told = compare(labels, labels, ["b"] * (others + 1)).reasons
+    assert len([reason for reason in told if reason.startswith("class")]) == reasons
+
+
+def overall(lost, incoming):
+    """Whether old classes as a whole, ten of ten texts, may lose one text each to a new class."""
+    labels = [f"c{number}" for number in range(10) for _ in range(10)]
+    after = ["new" if index % 10 == 0 and index < 10 * lost else label for index, label in enumerate(labels)]
+    told = compare(labels, labels, after, new_classes=["new"], incoming=incoming)
+    return [reason for reason in told.reasons if reason.startswith("accuracy")]
+
+
+def test_a_new_class_explains_one_text_more_than_it_gives_back_for_as_many_asked():
+    # 1 * 10 / 20 of the lost texts are explained; six of a hundred by 0.02: 0.016, five: 0.051
+    assert overall(6, [("new", "new")] * 20) != []
+    assert overall(5, [("new", "new")] * 20) == []
+
+
+def test_a_new_class_of_one_text_explains_as_many_as_an_old_class_has():
+    assert overall(10, [("new", "new")]) == []
+
+
+def test_one_text_of_three_is_too_many_where_none_may_be_lost():
+    # three texts by CHANCE: 1 - 0.995 ** 3 = 0.015
+    told = compare(["a", "b", "c"], ["a", "b", "c"], ["b", "b", "c"], tolerance=0.0)
+    assert any(reason.startswith("accuracy") for reason in told.reasons)
+
+
+def test_the_fall_of_old_classes_is_told_less_what_was_gained():
+    labels = [f"c{number}" for number in range(10) for _ in range(10)]
+    before = ["c1", "c1", *labels[2:]]
+    after = ["lost" if index % 10 == 9 else label for index, label in enumerate(labels)]
+    assert "accuracy on texts of old classes fell by 8.0 points, and new classes do not explain it" in (
+        compare(labels, before, after).reasons
+    )
+
+
+def test_classes_that_were_confused_before_may_be_confused_in_an_update():
+    labels = ["a"] * 10 + ["b"] * 10
+    answers = ["a", "b"] * 10  # half of them wrong, before and after
+    incoming = [("a", "b")] * 6 + [("b", "a")] * 6 + [("a", "a")] * 8
+    # 12 of 20 by 0.5 + 0.06 is no wonder
+    assert compare(labels, answers, answers, incoming=incoming).reasons == ()
+
+
+def test_of_two_classes_that_took_as_many_the_first_by_name_is_told():
+    told = compare(["a"] * 4, ["a"] * 4, ["c", "b", "a", "a"], tolerance=1.0)
+    assert (told.regressed[0].taken_by, told.regressed[0].taken) == ("b", 1)
 
 
 def test_one_lost_text_is_chance():

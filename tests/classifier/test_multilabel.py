@@ -58,7 +58,7 @@ def test_each_label_has_a_probability_of_its_own(taught):
 def test_a_threshold_for_all_labels_replaces_their_own(taught):
     assert taught.predict(TEXTS[:1], threshold=0).tolist() == [("fruit", "vehicle", "weather")]
     assert taught.predict(TEXTS[:1], threshold=1).tolist() == [()]
-    with pytest.raises(InvalidSetting, match="number from 0 to 1"):
+    with pytest.raises(InvalidSetting, match="from 0 to 1"):
         taught.predict(TEXTS[:1], threshold=2)
 
 

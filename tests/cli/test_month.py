@@ -8,6 +8,7 @@ import pytest
 
 from repcl import ContinualClassifier
 from repcl.classifier import ModelFolder
+from repcl.classifier.discovery import discover
 from tests.classifier.conftest import toy
 
 ASKED = toy("fruit", "vehicle", "weather", "place", texts=10, start=200)
@@ -85,13 +86,15 @@ def test_a_month_of_daily_use(repcl, encoder_folder, tmp_path):
     assert ContinualClassifier.load(month.model).fitted_state().texts_learned("weather") == 25
 
     # what comes in is not all known: which texts to label, and which groups they form
-    coming = table(tmp_path / "coming.csv", toy("place", "fruit", texts=20, start=100)[0])
-    shares = month.ask("drift", month.model, coming)
-    assert {"verdict", "unknown"} <= set(shares)
-    assert len(month.ask("suggest", month.model, coming, "--most", 6)["suggested"]) == 6
+    new_texts = toy("place", "fruit", texts=20, start=100)[0]
+    coming = table(tmp_path / "coming.csv", new_texts)
+    assert month.ask("drift", month.model, coming)["verdict"] == month.clf.drift(new_texts).verdict
+    suggested = month.ask("suggest", month.model, coming, "--most", 6)["suggested"]
+    assert [one["text"] for one in suggested] == [one.text for one in month.clf.suggest(new_texts, most=6)]
     groups = tmp_path / "groups.csv"
     told = month.ask("discover", month.model, coming, "--output", groups, "--threshold", 0.99)
     assert told["written"] == len(groups.read_text().splitlines()) - 1
+    assert told["unknown"] == discover(month.clf, new_texts, threshold=0.99).unknown
     month.learn(*toy("place", texts=30, start=100))
     assert month.accuracy("fruit", "vehicle", "weather", "place") > 0.6
 

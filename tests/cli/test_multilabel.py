@@ -48,6 +48,8 @@ def test_an_output_file_holds_cells_of_labels(repcl, model, tmp_path):
 def test_a_threshold_leaves_a_text_without_labels(repcl, model):
     found = json.loads(repcl("predict", model, TEXTS[0], "--threshold", "1", "--json").out)
     assert (found["label"], found["labels"], found["is_unknown"]) == ("", [], False)
+    found = json.loads(repcl("predict", model, TEXTS[0], "--threshold", "1", "--unknown", "--json").out)
+    assert (found["label"], found["labels"], found["is_unknown"]) == ("unknown", [], True)
 
 
 def test_evaluate_counts_labels(repcl, model, tmp_path):

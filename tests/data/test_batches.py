@@ -1,12 +1,13 @@
 """Padded batches of similar length."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pytest
 import torch
 
 from repcl.data import Batches, TokenizedExample
-from repcl.data.batches import similar_length_order
+from repcl.data.batches import balanced_draw, similar_length_order
 
 PAD = 9
 
@@ -115,3 +116,53 @@ def test_long_batches_do_not_always_come_last() -> None:
     order = similar_length_order(range(1, 257), 32, torch.Generator().manual_seed(0))
     longest = [max(rows) for rows in order]
     assert longest != sorted(longest)
+
+
+def test_a_balanced_draw_takes_equally_many_of_every_class() -> None:
+    labels = [0] * 20 + [1] * 3 + [2] * 9
+    drawn = balanced_draw(labels, 9, torch.Generator().manual_seed(0))
+    assert len(set(drawn)) == 9
+    assert Counter(labels[row] for row in drawn) == {0: 3, 1: 3, 2: 3}
+
+
+def test_a_class_with_too_few_rows_leaves_its_share_to_the_others() -> None:
+    labels = [0] * 20 + [1]
+    drawn = balanced_draw(labels, 5, torch.Generator().manual_seed(0))
+    assert Counter(labels[row] for row in drawn) == {0: 4, 1: 1}
+
+
+def test_fewer_rows_than_classes_are_of_different_classes() -> None:
+    drawn = balanced_draw([0, 0, 1, 1, 2, 2, 3, 3], 3, torch.Generator().manual_seed(0))
+    assert len({row // 2 for row in drawn}) == 3
+
+
+def test_every_epoch_of_a_part_is_drawn_anew() -> None:
+    rows = [TokenizedExample((1,) * (2 + row), ((0, 1),)) for row in range(12)]
+    batches = Batches(
+        rows,
+        [row % 3 for row in range(12)],
+        batch_size=4,
+        pad_id=0,
+        device=torch.device("cpu"),
+        generator=torch.Generator().manual_seed(0),
+        most=6,
+    )
+    epochs = [[batch.positions.tolist() for batch in batches] for _ in range(20)]
+    assert len(batches) == 2
+    for epoch in epochs:
+        assert [len(batch) for batch in sorted(epoch, key=len)] == [2, 4]
+        assert Counter(row % 3 for batch in epoch for row in batch) == {0: 2, 1: 2, 2: 2}
+    assert {row for epoch in epochs for batch in epoch for row in batch} == set(range(12))
+
+
+def test_a_part_larger_than_all_is_all() -> None:
+    rows = [TokenizedExample((1,) * (2 + row), ((0, 1),)) for row in range(5)]
+    orders = []
+    for most in (None, 5, 9):
+        generator = torch.Generator().manual_seed(0)
+        batches = Batches(
+            rows, [0] * 5, batch_size=2, pad_id=0, device=torch.device("cpu"), generator=generator, most=most
+        )
+        assert len(batches) == 3
+        orders.append([batch.positions.tolist() for batch in batches])
+    assert orders[0] == orders[1] == orders[2]

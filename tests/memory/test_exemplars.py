@@ -38,6 +38,11 @@ def test_a_total_below_the_number_of_classes_keeps_nothing_and_says_so() -> None
         assert ExemplarMemory(10, total=20).budget(21) == 0
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_total_of_one_for_each_class_is_no_warning() -> None:
+    assert ExemplarMemory(10, total=20).budget(20) == 1
+
+
 def test_a_total_without_classes_is_not_divided_by_zero() -> None:
     assert ExemplarMemory(10, total=20).budget(0) == 10
 

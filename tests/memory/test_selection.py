@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 from repcl.memory import nearest_to_centers, nearest_to_mean
 
@@ -47,6 +48,17 @@ def test_equal_rows_are_filled_up_with_different_ones() -> None:
 
 def test_rows_that_are_all_equal_are_no_trouble() -> None:
     assert sorted(nearest_to_centers(np.ones((6, 4), dtype=np.float32), 3)) == [0, 1, 2]
+
+
+def test_of_many_equal_rows_the_first_are_kept() -> None:
+    assert nearest_to_centers(np.ones((40, 4), dtype=np.float32), 3) == [0, 1, 2]
+
+
+def test_of_many_clusters_of_one_size_the_order_is_that_of_their_numbers() -> None:
+    features = clusters((3,) * 24)
+    fitted = KMeans(24, n_init=10, random_state=0).fit(features)
+    chosen = nearest_to_centers(features, 24)
+    assert fitted.labels_[chosen].tolist() == list(range(24))
 
 
 def test_rows_that_differ_by_rounding_alone_are_no_trouble() -> None:

@@ -254,6 +254,11 @@ def test_real_rows_are_kept_to_the_bit_when_synthetic_classes_are_dropped() -> N
     assert not torch.equal(first.weight, second.weight)
 
 
+def test_spare_rows_start_uniform_as_real_ones_do() -> None:
+    rows = make(ACA, "relation", **FAST).new_spare_rows(6).weight.detach()
+    assert 0.9 * 32**-0.5 < rows.abs().max().item() <= 32**-0.5
+
+
 def test_synthetic_examples_reach_neither_memory_nor_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     method = make(ACA, "relation", **FAST)
     task = toy_task("relation", "fruit", "vehicle")

@@ -152,7 +152,7 @@ def test_prototypes_are_constants_and_do_not_move_while_texts_are_matched() -> N
     method, task = tiny(), toy_task("sentence", "fruit", "vehicle")
     method.learn(task)
     before = method.prototypes.clone()
-    method._match("replay", task.train, 4, 1)
+    method._match("replay", method.batches(task.train, 4), 1)
     assert not method.prototypes.requires_grad
     assert torch.equal(method.prototypes, before)
 
@@ -176,7 +176,7 @@ def test_classification_leaves_the_projector_and_matching_leaves_the_classifier(
     assert all(map(torch.equal, projector, weights(method.projector)))
     assert not all(map(torch.equal, classifier, weights(method.head.output)))
     classifier = weights(method.head.output)
-    method._match("replay", task.train, 4, 1)
+    method._match("replay", method.batches(task.train, 4), 1)
     assert not all(map(torch.equal, projector, weights(method.projector)))
     assert all(map(torch.equal, classifier, weights(method.head.output)))
 

@@ -133,6 +133,17 @@ def test_classes_are_balanced_where_left_out_texts_gain_recall(monkeypatch: pyte
     assert not learned(Instant, uneven, features=40).is_balanced
 
 
+@pytest.mark.parametrize(("fruits", "is_asked"), [(2, False), (3, True)])
+def test_recall_is_asked_where_a_class_is_three_times_as_large_as_another(
+    fruits: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(Instant, "_left_out_recall", lambda *_, balanced: float(asked.append(balanced) or 0))
+    fruit = [example for example in TASK.train if example.label == "fruit"]
+    learned(Instant, [*fruit[:fruits], TASK.train[-1]], features=40)
+    assert asked == ([False, True] if is_asked else [])
+
+
 def test_recall_is_averaged_over_classes() -> None:
     method = learned(Instant, TASK.train, features=40, ridge=0.5)
     found, once = method.left_out(), torch.ones(len(TASK.train), dtype=torch.float64)

@@ -1,6 +1,9 @@
 """The heads that RepCL learns with."""
 
+from typing import Any
+
 import torch
+from torch import nn
 
 from repcl.methods.repcl import ContrastHead, TokenHead
 
@@ -17,6 +20,31 @@ def test_anchors_are_predictions_made_from_projections() -> None:
     anchors = head(representation)
     assert torch.equal(anchors, head.prediction(head.projection(representation)))
     assert anchors.abs().max() < 1  # tanh
+
+
+def layers(head: nn.Sequential) -> list[tuple[Any, ...]]:
+    """What each layer is, and the shape of its weights or the share that it drops."""
+    return [
+        (type(layer), getattr(layer, "p", None) or tuple(getattr(layer, "weight", torch.empty(0)).shape))
+        for layer in head
+    ]
+
+
+NARROW, NORM = (nn.Linear, (8, 8)), (nn.LayerNorm, (8,))
+
+
+def test_projection_and_prediction_have_the_layers_of_mocose() -> None:
+    head, drop = ContrastHead(12, 8, dropout=0.3), (nn.Dropout, 0.3)
+    assert layers(head.projection) == [(nn.Linear, (8, 12)), NARROW, NORM, drop]
+    assert layers(head.prediction) == [NARROW, NORM, drop, NARROW, (nn.Tanh, (0,))]
+
+
+def test_the_contrast_drops_a_tenth_if_nothing_else_is_said() -> None:
+    assert layers(ContrastHead(12, 8).projection)[-1] == (nn.Dropout, 0.1)
+
+
+def test_a_token_head_has_the_layers_of_bert() -> None:
+    assert layers(TokenHead(8, 12, 20).transform) == [(nn.Linear, (8, 20)), (nn.GELU, (0,)), NORM]
 
 
 def token_scores(help_size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor]:

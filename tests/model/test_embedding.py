@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from repcl.data import Example
+from repcl.data import Example, TokenizedExample
 from repcl.errors import ResultMismatch
 from repcl.model import Embedder, fingerprint
 from repcl.model import embedding as embedding_module
@@ -61,6 +61,21 @@ def test_dropout_is_off_even_if_the_encoder_was_training() -> None:
     encoder = tiny_encoder(dropout=0.5)
     expected = Embedder(encoder)(EXAMPLES)
     assert torch.equal(Embedder(encoder.train())(EXAMPLES), expected)
+
+
+def test_mixed_lengths_change_the_last_bits_at_most() -> None:
+    examples = [*EXAMPLES, *(Example("red " * length, "") for length in (1, 2, 5, 9, 30))]
+    embed = Embedder(tiny_encoder())
+    embed.mixes_lengths = True
+    torch.testing.assert_close(embed(examples), Embedder(tiny_encoder())(examples), atol=1e-5, rtol=1e-4)
+
+
+def test_a_batch_of_mixed_lengths_pads_no_text_much() -> None:
+    rows = [TokenizedExample(tuple(range(length)), ((0, length),)) for length in (20, 4, 5, 6, 30, 26, 7, 4)]
+    batches = [
+        [len(rows[number].ids) for number in batch] for batch in embedding_module._similar_lengths(rows)
+    ]
+    assert batches == [[4, 4, 5, 6], [7], [20, 26], [30]]
 
 
 def test_no_examples_give_no_rows() -> None:

@@ -3,10 +3,12 @@
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import uvicorn
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
 
 from repcl.serving import jobs as jobs_module
 from repcl.serving.app import create_app
@@ -29,7 +31,7 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
-FEW, MANY = 6, 260
+FEW, MANY = 8, 420
 
 
 class Idle(LearningProcess):
@@ -76,7 +78,8 @@ def try_all(address: str, cases: int) -> int:
                 count += 1
                 case.validate_response(case.call(base_url=address, headers=WITH_TOKEN), CHECKS)
 
-            answers_as_documented()
+            with suppress(Unsatisfiable):  # nothing can be wrong about a request without any part
+                answers_as_documented()
     return count
 
 

@@ -496,3 +496,11 @@ def test_a_fraction_of_a_warm_up_step_lasts_one_step() -> None:
     optimizer.step()
     warmup.step()
     assert optimizer.param_groups[0]["lr"] == 1.0
+
+
+def test_a_warm_up_of_one_and_a_half_steps_is_risen_to_two_thirds_after_one() -> None:
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    warmup = build_schedule(optimizer, SETTINGS, 1.5)
+    optimizer.step()
+    warmup.step()
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(1 / 1.5)

@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from repcl.classifier import updates
 from repcl.classifier.drift import Drift, drift
 from repcl.classifier.guard import TOLERANCE, ForgettingWarning
+from repcl.classifier.improvement import DUET, improve
 from repcl.classifier.inputs import (
     InvalidInput,
     Label,
@@ -33,7 +34,7 @@ from repcl.classifier.inputs import (
 from repcl.classifier.label_sets import as_answers, as_label_sets, each_label, refuse_separator
 from repcl.classifier.labels import note_spellings, settled, spoken
 from repcl.classifier.neighbors import Neighbor, nearest_texts
-from repcl.classifier.state import ClassifierState, method_settings, new_state
+from repcl.classifier.state import AUTO, ClassifierState, decided, method_settings, new_state
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.folder import ModelFolder
 from repcl.classifier.store.records import (
@@ -64,7 +65,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A text classifier that learns new classes in any call of `partial_fit` and keeps the old ones.
 
     Args:
-        method: a name in `METHODS`.
+        method: a name in `METHODS`, with `@variant` if wanted; "auto" is the best learner that learns a class
+            within seconds, and is stored as the one it is.
         encoder: a bundled name, a local folder or a Hugging Face id.
         memory_per_class: exemplars kept of each class; 0 for methods that need none.
         memory_total: exemplars kept in total.
@@ -84,7 +86,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Example:
         >>> from repcl import ContinualClassifier
-        >>> clf = ContinualClassifier(method="instant")  # doctest: +SKIP
+        >>> clf = ContinualClassifier()  # doctest: +SKIP
         >>> clf.partial_fit(["where is my parcel"], ["delivery"])  # doctest: +SKIP
         >>> clf.predict(["my parcel is late"])  # doctest: +SKIP
     """
@@ -96,7 +98,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(  # noqa: PLR0913 (scikit-learn wants every parameter here)
         self,
-        method: str = "repcl",
+        method: str = AUTO,
         encoder: str = "minilm-l6",
         memory_per_class: int = 10,
         memory_total: int | None = None,
@@ -168,8 +170,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         state = self.fitted_state() if self._state is not None else None
-        several = state.is_multilabel if state else self.multilabel
-        examples, given = self._read(X, y, sample_weight, several=several)
+        examples, given = self._read(X, y, sample_weight, several=self._takes_several)
         kind = common_kind(examples, state.kind if state else None)
         announced = as_labels(classes, len(classes)) if classes is not None else []
         every = _settled([*given, *announced], state.names if state else ())
@@ -196,6 +197,52 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 tolerance=self.tolerance,
                 observer=observer,
             )
+        return self
+
+    def improve(
+        self: Own,
+        X: Any = (),
+        y: Any = (),
+        *,
+        settings: Mapping[str, Any] | None = None,
+        observer: Observer | None = None,
+    ) -> Own:
+        """Train a duet from what is kept, and become it; for the frozen learners (`instant`, ...).
+
+        `last_update_` says what that did to texts that were held out from both. Where it is refused, because
+        they do not gain by it, the classifier stays as it is.
+
+        Args:
+            X: texts that were learned; the more of them, the better. Those that are kept are used anyway.
+            y: their labels.
+            settings: of the trained half, such as `{"trained": "fea"}`.
+            observer: hears about progress.
+        """
+        state = self.fitted_state()
+        examples = as_examples(X)
+        labels = as_labels(y, len(examples))
+        if examples:
+            common_kind(examples, state.kind)
+            label_type(labels, state.label_type)
+        given = labeled(examples, _settled(labels, state.names)) if examples else []
+        found = improve(
+            state,
+            given,
+            settings=settings or {},
+            preset=self.preset,
+            memory_per_class=self.memory_per_class,
+            per_class=self.holdout_per_class,
+            tolerance=self.tolerance,
+            observer=observer,
+        )
+        self.last_update_ = found.update
+        if found.update.is_refused:
+            reasons = "; ".join(found.update.reasons)
+            warnings.warn(f"The model stays as it is: {reasons}.", ForgettingWarning, stacklevel=2)
+            return self
+        found.state.record(found.update)
+        self._state = found.state
+        self.set_params(method=DUET, settings=dict(found.settings))
         return self
 
     def forget_texts(self: Own, X: Any, y: Any = None) -> Own:
@@ -349,7 +396,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"A {self.fitted_state().kind} cannot be described by a sentence: learn examples instead."
             )
         text = spoken(label) if description is None else description
-        return self.partial_fit([text], [[label] if self.multilabel else label])
+        return self.partial_fit([text], [[label] if self._takes_several else label])
 
     def rename_class(self: Own, old: Label, new: Label) -> Own:
         """Give a class another label."""
@@ -533,8 +580,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _new_state(self, kind: InputKind, labels_are: LabelType) -> ClassifierState:
+        method = decided(self.method)
         settings = method_settings(
-            self.method,
+            method,
             kind,
             preset=self.preset,
             settings=self.settings or {},
@@ -544,7 +592,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             multilabel=self.multilabel,
         )
         return new_state(
-            self.method,
+            method,
             kind,
             labels_are,
             # a path is as good as a name; a name that a folder gave stays marked as one
@@ -579,6 +627,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for index in np.flatnonzero(~has_label.any(axis=1)):
                 answers[index] = (unknown,)
         return answers
+
+    @property
+    def _takes_several(self) -> bool:
+        """Whether a text may have several labels: as decided when the first was learned."""
+        return bool(self.multilabel) if self._state is None else self._state.is_multilabel
 
     @property
     def _keeps_hashes(self) -> bool:
@@ -654,6 +707,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The arguments of the constructor as JSON can hold them; the device is this machine's business."""
         values: dict[str, Any] = self.get_params(deep=False)
         del values["device"]
+        if values["method"] == AUTO:  # what is best may change, a model that was taught does not
+            values["method"] = decided(AUTO)
         plain: dict[str, Any] = json.loads(json.dumps(values, default=_plain))
         return {key: as_text(value) if isinstance(value, str) else value for key, value in plain.items()}
 

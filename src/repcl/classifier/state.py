@@ -7,16 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from repcl.classifier.calibration import (
-    ENOUGH,
-    Evidence,
-    Nearness,
-    Scores,
-    UnknownRule,
-    calibrate,
-    probabilities,
-    unknown_rule,
-)
+from repcl.classifier.answering import Evidence, Scores, UnknownRule, probabilities, unknown_rule
+from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
 from repcl.classifier.inputs import Label
 from repcl.classifier.known import KnownTexts
 from repcl.classifier.label_rules import Mask, calibrate_labels, has_labels, label_probabilities
@@ -27,8 +19,11 @@ from repcl.methods import METHODS, Method, build_method
 from repcl.methods.build import method_class
 from repcl.methods.frozen.left_out import row_keys
 from repcl.methods.frozen.method import FrozenMethod
+from repcl.methods.variants import split_variant, variant_settings
 from repcl.presets import load_preset
 
+AUTO, BEST_WITHIN_SECONDS = "auto", "instant"
+"""What a user gets who names no method: the best learner that learns a class within seconds."""
 MOST_ASKED = 1000
 """Texts that temperature and threshold are chosen by, and that are scored at a time."""
 
@@ -191,10 +186,11 @@ class ClassifierState:
             return dict(zip(keys, examples, strict=True))
         return {example: example for example in examples}
 
-    def evidence(self, examples: Sequence[Example]) -> Evidence:
+    def evidence(self, examples: Sequence[Example], *, with_nearness: bool = True) -> Evidence:
         """What is known about examples before it is decided whether they are unknown."""
         found, nearness = self.probabilities(examples), None
-        if self.calibration.familiarity is not None and isinstance(self.method, FrozenMethod):
+        is_asked = with_nearness and self.calibration.familiarity is not None
+        if is_asked and isinstance(self.method, FrozenMethod):
             nearness = self.method.nearness(examples).double().numpy()
         return Evidence(self.method.classes, found, nearness)
 
@@ -260,6 +256,7 @@ def new_state(
     device: str | None,
 ) -> ClassifierState:
     """A classifier that has learned nothing yet."""
+    method, _ = split_variant(method)
     built = build_method(method, kind, encoder=encoder, settings=settings, seed=seed, device=device)
     for tensor in [*built.parameters(), *built.buffers()]:
         # weights read from a file may lie at an odd address, where other kernels give other last bits than
@@ -283,22 +280,29 @@ def method_settings(
 
     Where no text may be kept, no text's embedding is kept either, unless the user asks for it.
     """
-    chosen = method_class(method)
+    name, variant = split_variant(method)
+    chosen = method_class(name)
     if memory_per_class == 0 and _keeps_texts(chosen):
         free = [name for name, other in METHODS.items() if not _keeps_texts(other)]
         raise InvalidSetting(
             f"Expected memory_per_class of at least 1, found 0: method {method!r} learns from kept texts. "
             f"Methods that keep none: {', '.join(free)}."
         )
-    values = load_preset(preset).settings_for(method, "", kind)
+    wanted = {**variant_settings(name, variant), **settings}
+    values = load_preset(preset).settings_for(name, "", kind, wanted)
     if "memory_per_class" in chosen.Settings.model_fields:
         values |= {"memory_per_class": memory_per_class, "memory_total": memory_total}
     if "keep_embeddings" in chosen.Settings.model_fields and not memory_per_class and not holdout_per_class:
         values["keep_embeddings"] = False
     if multilabel:
-        _check_takes_several(method)
+        _check_takes_several(name)
         values["multilabel"] = True
-    return values | dict(settings)
+    return values | wanted
+
+
+def decided(method: str) -> str:
+    """The method that is meant: "auto" is the best learner that learns a class within seconds."""
+    return BEST_WITHIN_SECONDS if method == AUTO else method
 
 
 def _check_takes_several(method: str) -> None:

@@ -15,6 +15,8 @@ def described(update: "Update") -> str:
     """What was done, in a few words."""
     if update.action == "remove":
         return "removed a class"
+    if update.action == "improve":
+        return f"trained a duet on {counted(update.examples, 'text')}"
     if update.action == "forget":
         return f"forgot {counted(update.forgotten, 'text')}"
     if update.action in ("rename", "merge"):

@@ -146,8 +146,8 @@ def _settings(
     methods: Sequence[str], pairs: Iterable[str], memory_per_class: int | None
 ) -> dict[str, dict[str, Any]]:
     """What the user wants to be different about the settings of each method, with `@variant` or without."""
-    from repcl.experiments.runs.spec import split_variant
     from repcl.methods.build import method_class
+    from repcl.methods.variants import split_variant
     from repcl.presets import parse_overrides
 
     names = {method: split_variant(method)[0] for method in methods}

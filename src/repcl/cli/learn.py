@@ -36,7 +36,11 @@ def learn(
     model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
     data: Annotated[Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with text and label.")],
     method: Annotated[
-        str | None, typer.Option(help="How it learns; default repcl.", rich_help_panel=NEW_MODEL)
+        str | None,
+        typer.Option(
+            help="How it learns; default auto, the best learner that takes seconds.",
+            rich_help_panel=NEW_MODEL,
+        ),
     ] = None,
     encoder: Annotated[
         str | None,
@@ -96,7 +100,7 @@ def learn(
     examples = read_examples(data, text_column=text_column, label_column=label_column, note=print_note)
     examples = _single_texts(examples, drop=drop_duplicates)
     wishes: dict[str, Any] = {
-        "method": method,
+        "method": None if method == "auto" else method,  # a known model has the one it was made with
         "encoder": encoder,
         "preset": preset,
         "memory_per_class": memory_per_class,
@@ -137,18 +141,34 @@ def learn(
         is_used = folder.current() == revision.number
         if keep_last is not None:
             folder.keep_last(keep_last or None)
-    report = _report_json if as_json else _report
-    report(model, revision, update, is_used)
+    _tell(model, classifier, revision, is_used=is_used, as_json=as_json)
     if not is_used:
         raise typer.Exit(REFUSED)
 
 
+def _tell(
+    model: Path, classifier: "ContinualClassifier", revision: "Revision", *, is_used: bool, as_json: bool
+) -> None:
+    """Report the update, and what training would take where there is enough to train on."""
+    from repcl.classifier.improvement import offer
+
+    update = classifier.last_update_
+    report = _report_json if as_json else _report
+    report(model, revision, update, is_used)
+    command = _command("improve", model)
+    hint = offer(classifier.fitted_state(), command, update.accuracy) if is_used and not as_json else None
+    if hint:
+        sentence_console().print(hint)
+
+
 def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> dict[str, Any]:
     """Settings as typed, for the method that is wanted or that the folder has."""
+    from repcl.classifier.state import AUTO, decided
     from repcl.methods.build import method_class
+    from repcl.methods.variants import split_variant
     from repcl.presets import parse_overrides
 
-    name = method or (folder.in_use().contents.method if folder.exists else "repcl")
+    name = folder.in_use().contents.method if folder.exists else split_variant(decided(method or AUTO))[0]
     method_class(name)
     return parse_overrides(pairs, [name])[name]
 
@@ -191,7 +211,7 @@ def _note_several(examples: "list[Example]", errors: Console) -> None:
 
 
 def _command(word: str, model: Path) -> str:
-    """What to type to accept or to discard an update that was refused."""
+    """What to type about a model."""
     return shlex.join(["repcl", word, str(model)])
 
 

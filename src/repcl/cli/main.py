@@ -15,9 +15,11 @@ from repcl.cli.discover import discover_command
 from repcl.cli.drift import drift_command
 from repcl.cli.evaluate import evaluate
 from repcl.cli.examples import end_with_examples
+from repcl.cli.export import export_command
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
 from repcl.cli.history import accept, discard, history, rollback
+from repcl.cli.improve import improve_command
 from repcl.cli.launch import is_launched, launched
 from repcl.cli.learn import learn
 from repcl.cli.lists import list_things
@@ -46,6 +48,7 @@ app.command(rich_help_panel=MODEL)(learn)
 app.command(rich_help_panel=MODEL)(predict)
 app.command(rich_help_panel=MODEL)(evaluate)
 app.add_typer(classes_app, name="classes", rich_help_panel=MODEL)
+app.command("improve", rich_help_panel=MODEL)(improve_command)
 app.command("forget", rich_help_panel=MODEL)(forget_command)
 app.command(rich_help_panel=MODEL)(history)
 app.command(rich_help_panel=MODEL)(rollback)
@@ -53,6 +56,7 @@ app.command(rich_help_panel=MODEL)(accept)
 app.command(rich_help_panel=MODEL)(discard)
 app.command("discover", rich_help_panel=MODEL)(discover_command)
 app.command("suggest", rich_help_panel=MODEL)(suggest_command)
+app.command("export", rich_help_panel=MODEL)(export_command)
 app.command("drift", rich_help_panel=MODEL)(drift_command)
 app.command("serve", rich_help_panel=MODEL)(serve_command)
 app.command(rich_help_panel=RESEARCH)(bench)

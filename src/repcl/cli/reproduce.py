@@ -132,8 +132,8 @@ def _analyze(
 
 def _registered(rows: Sequence[str], console: Console) -> list[str]:
     """The rows whose methods exist in this version."""
-    from repcl.experiments.runs.spec import split_variant
     from repcl.methods import METHODS
+    from repcl.methods.variants import split_variant
 
     known = [row for row in rows if split_variant(row)[0] in METHODS]
     absent = dict.fromkeys(name for row in rows if (name := split_variant(row)[0]) not in METHODS)

@@ -1,18 +1,14 @@
-"""Tokenized examples and how they become padded batches of similar length."""
+"""How tokenized examples become padded batches of similar length."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-
-@dataclass(frozen=True, slots=True)
-class TokenizedExample:
-    """Token ids of one text and the token spans `[start, end)` that its representation is read from."""
-
-    ids: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
+from repcl.data.examples import TokenizedExample
+from repcl.data.padding import by_length, padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +34,7 @@ def collate(
     device: torch.device,
 ) -> Batch:
     """Pad rows on the right to the longest of them."""
-    length = max(len(row.ids) for row in rows)
-    ids = torch.full((len(rows), length), pad_id)
-    mask = torch.zeros((len(rows), length), dtype=torch.long)
-    for index, row in enumerate(rows):
-        ids[index, : len(row.ids)] = torch.tensor(row.ids)
-        mask[index, : len(row.ids)] = 1
-    spans = torch.tensor([row.spans for row in rows])
+    ids, mask, spans = map(torch.from_numpy, padded(rows, pad_id))
     moved = (part.to(device) for part in (ids, mask, spans, torch.tensor(labels), torch.tensor(positions)))
     return Batch(*moved)
 
@@ -65,8 +55,28 @@ def similar_length_order(
     return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 
+def balanced_draw(labels: Sequence[Hashable], count: int, generator: torch.Generator) -> list[int]:
+    """Numbers of `count` rows, of every class as many as of the others, as far as it has them."""
+    taken: Counter[Hashable] = Counter()
+    ranked = []
+    for place, row in enumerate(torch.randperm(len(labels), generator=generator).tolist()):
+        ranked.append((taken[labels[row]], place, row))  # the first of each class, then the second of each
+        taken[labels[row]] += 1
+    return [row for _, _, row in sorted(ranked)[:count]]
+
+
 class Batches:
-    """Batches of tokenized examples; each iteration is one epoch, shuffled when a generator is given."""
+    """Batches of tokenized examples; each iteration is one epoch, shuffled when a generator is given.
+
+    Args:
+        rows: the tokenized examples.
+        labels: the class of each.
+        batch_size: rows of a batch; the last one may have fewer.
+        pad_id: the padding token.
+        device: where batches are put.
+        generator: where the order of an epoch is drawn from.
+        most: rows of an epoch, drawn anew for each with equally many of every class; all if not given.
+    """
 
     def __init__(
         self,
@@ -77,6 +87,7 @@ class Batches:
         pad_id: int,
         device: torch.device,
         generator: torch.Generator | None = None,
+        most: int | None = None,
     ) -> None:
         self.rows = rows
         self.labels = labels
@@ -84,9 +95,10 @@ class Batches:
         self.pad_id = pad_id
         self.device = device
         self.generator = generator
+        self.most = most
 
     def __len__(self) -> int:
-        return -(-len(self.rows) // self.batch_size)
+        return -(-min(len(self.rows), self.most or len(self.rows)) // self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         for numbers in self._order():
@@ -104,7 +116,10 @@ class Batches:
 
     def _order(self) -> list[list[int]]:
         lengths = [len(row.ids) for row in self.rows]
+        if self.generator is not None and self.most is not None and self.most < len(lengths):
+            drawn = balanced_draw(self.labels, self.most, self.generator)
+            order = similar_length_order([lengths[row] for row in drawn], self.batch_size, self.generator)
+            return [[drawn[at] for at in batch] for batch in order]
         if self.generator is not None:
             return similar_length_order(lengths, self.batch_size, self.generator)
-        by_length = sorted(range(len(lengths)), key=lambda row: lengths[row])
-        return [by_length[at : at + self.batch_size] for at in range(0, len(by_length), self.batch_size)]
+        return by_length(lengths, self.batch_size)

@@ -129,7 +129,7 @@ class ACAOnEMAR(ACA, EMAR):
     def activate(self, task: Task) -> None:
         """EMAR's activation; where set, beside spare rows, which are never the right answer."""
         if self.settings.keep_spare_rows_in_activation:
-            everything = self.batches([*self.memory, *task.train], self.settings.batch_size)
+            everything = self.batches([*self.drawn_memory(), *task.train], self.settings.batch_size)
             spare = self.new_spare_rows(self.settings.spare_rows * len(task.classes))
             self.run(Stage.ACTIVATION, everything, self.classify_beside(spare), 1, also_train=[spare])
         else:

@@ -11,10 +11,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from repcl.data import Batch, Batches, Example, InputKind, Task
+from repcl.data.batches import balanced_draw
 from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
-from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings
+from repcl.methods.settings import (
+    ClassifierSettings,
+    MemorySettings,
+    MethodSettings,
+    ReplaySettings,
+    TrainingSettings,
+    with_speed,
+)
 from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
@@ -60,6 +68,8 @@ class Method(RowOwner, ABC):
         self.generator = torch.Generator()
         self.occurring_ids: Tensor | None = None
         self.memory = ExemplarMemory(0)
+        if isinstance(settings, TrainingSettings):
+            encoder.freeze_lower(settings.frozen_layers or 0.0)
         if isinstance(settings, MemorySettings):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
         if isinstance(settings, ClassifierSettings):
@@ -68,7 +78,7 @@ class Method(RowOwner, ABC):
 
     @classmethod
     def settings_class(cls, values: Mapping[str, Any]) -> type[MethodSettings]:  # noqa: ARG003
-        """The class of the settings that these values belong to: this one, unless a method is made of others."""
+        """The class of the settings that these values are of; a method that is made of others has several."""
         return cls.Settings
 
     @classmethod
@@ -78,7 +88,7 @@ class Method(RowOwner, ABC):
 
     @classmethod
     def parts_of(cls, values: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 (for subclasses)
-        """Names of the methods that this one is made of with these settings; what presets say of them counts."""
+        """Names of the methods that this one is made of, with these settings; presets of theirs count."""
         return ()
 
     @classmethod
@@ -87,9 +97,9 @@ class Method(RowOwner, ABC):
         return cls
 
     @classmethod
-    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:  # noqa: ARG003
+    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:
         """The settings with everything decided that they left open for this input kind."""
-        return settings
+        return with_speed(settings, kind) if isinstance(settings, TrainingSettings) else settings
 
     @classmethod
     def readout(cls, settings: MethodSettings, kind: InputKind) -> Readout:  # noqa: ARG003 (for subclasses)
@@ -107,6 +117,28 @@ class Method(RowOwner, ABC):
         """Scores of all seen classes, (batch, seen classes); the highest is predicted."""
         scores: Tensor = self.head(self.encoder.represent(batch))
         return scores[:, : len(self.classes)]
+
+    def exported_solution(self) -> dict[str, Tensor]:
+        """Derived tensors that an export is handed with every question; with any, it serves all revisions."""
+        return {}
+
+    def exported_answers(
+        self,
+        batch: Batch,
+        class_sizes: Tensor,  # noqa: ARG002 (for learners that share an export)
+        solution: Sequence[Tensor],  # noqa: ARG002
+    ) -> tuple[Tensor, ...]:
+        """What an export computes: its operations are written down as they are done here.
+
+        Args:
+            batch: the texts.
+            class_sizes: how many texts each class was learned from, where that is counted.
+            solution: the tensors of `exported_solution`.
+
+        Returns:
+            Scores of all seen classes and, from learners that share an export, representations on the grid.
+        """
+        return (self.class_scores(batch),)
 
     def exemplar_features(self, batch: Batch) -> Tensor:
         """What exemplars are chosen by, (batch, size)."""
@@ -142,11 +174,15 @@ class Method(RowOwner, ABC):
         if not task.train:
             raise InvalidData("A task needs at least one training example, found none.")
         self.more_follow = more_follow
-        with seeded(self.seed, self.tasks_learned, self.encoder.device) as self.generator:
+        with seeded(
+            self.seed, self.tasks_learned, self.encoder.device, draw=self.settings.other_draw
+        ) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
-            self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
-            self.learn_task(task)
+            shown = [*task.train, *self.memory]
+            self.occurring_ids = self.encoder.occurring_ids(shown)
+            with self.encoder.kept_states(shown):
+                self.learn_task(task)
         self.tasks_learned += 1
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
@@ -197,6 +233,10 @@ class Method(RowOwner, ABC):
         """What can be computed again from the rest of the state; it is saved to save time only."""
         return {}
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of what `take_derived` takes over; nothing else is read from a file."""
+        return {}
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over what was computed before; whatever is missing or does not fit is computed again."""
 
@@ -235,6 +275,23 @@ class Method(RowOwner, ABC):
     def batches(self, examples: Sequence[Example], batch_size: int) -> Batches:
         """Shuffled training batches of examples; each iteration is one epoch."""
         return self._batches(examples, batch_size, self.generator)
+
+    def memory_batches(self, batch_size: int) -> Batches:
+        """Shuffled training batches of exemplars, in each epoch at most as many as `replay_budget` says."""
+        return self._batches(list(self.memory), batch_size, self.generator, most=self.replay_budget)
+
+    def drawn_memory(self) -> list[Example]:
+        """The exemplars of one epoch: all, or as many of every class as `replay_budget` leaves room for."""
+        exemplars = list(self.memory)
+        if self.replay_budget is None or self.replay_budget >= len(exemplars):
+            return exemplars
+        labels = [example.label for example in exemplars]
+        return [exemplars[at] for at in balanced_draw(labels, self.replay_budget, self.generator)]
+
+    @property
+    def replay_budget(self) -> int | None:
+        """How many exemplars an epoch of replay shows; None for all."""
+        return self.settings.replay_budget if isinstance(self.settings, ReplaySettings) else None
 
     @torch.no_grad()
     def for_all(self, examples: Sequence[Example], function: Callable[[Batch], Tensor]) -> Tensor:
@@ -281,7 +338,12 @@ class Method(RowOwner, ABC):
         return {"ce": cross_entropy(self.head(self.encoder.represent(batch)), batch.labels)}
 
     def _batches(
-        self, examples: Sequence[Example], batch_size: int, generator: torch.Generator | None
+        self,
+        examples: Sequence[Example],
+        batch_size: int,
+        generator: torch.Generator | None,
+        *,
+        most: int | None = None,
     ) -> Batches:
         index = {name: at for at, name in enumerate(self.classes)}
         return Batches(
@@ -291,6 +353,7 @@ class Method(RowOwner, ABC):
             pad_id=int(self.encoder.tokenizer.pad_token_id),
             device=self.encoder.device,
             generator=generator,
+            most=most,
         )
 
     def _check_rows_of_classes(self) -> None:
@@ -311,13 +374,14 @@ def is_of_encoder(name: str) -> bool:
 
 
 @contextmanager
-def seeded(seed: int, step: int, device: torch.device) -> Iterator[torch.Generator]:
-    """Random draws that depend on (seed, step) only and leave the global generators untouched.
+def seeded(seed: int, step: int, device: torch.device, *, draw: int = 0) -> Iterator[torch.Generator]:
+    """Random draws that depend on (seed, step, draw) only and leave the global generators untouched.
 
     Dropout and new weights draw from torch's own generator, which is forked and seeded here; the order of
     examples draws from the generator that is handed out.
     """
-    for_torch, for_data = np.random.SeedSequence([abs(seed), int(seed < 0), step]).generate_state(2)
+    numbers = [abs(seed), int(seed < 0), step, *([draw] if draw else [])]
+    for_torch, for_data = np.random.SeedSequence(numbers).generate_state(2)
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):
         torch.manual_seed(int(for_torch))

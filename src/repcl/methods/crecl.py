@@ -1,6 +1,6 @@
 """CRECL (Hu et al., 2022): a classifier learns a task, then texts are matched with class prototypes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from repcl.data import Batch, Batches, Example, Task
+from repcl.data import Batch, Batches, Task
 from repcl.losses import divergence
 from repcl.methods.prototypical import PrototypeMethod, PrototypeSettings, class_prototypes
 from repcl.methods.search_ranges import Dimension, Range
@@ -74,9 +74,9 @@ class CRECL(PrototypeMethod):
         self.run(Stage.INITIAL_LEARNING, full, self.classify_consistently, settings.consistency_epochs)
         self.remember(task)
         self.prototypes = class_prototypes(self, task, before=self.prototypes)
-        self._match(Stage.INITIAL_LEARNING, task.train, settings.batch_size, settings.contrast_epochs)
-        memory, size = list(self.memory), min(settings.batch_size, len(self.classes))
-        self._match(Stage.REPLAY, memory, size, settings.replay_epochs)
+        self._match(Stage.INITIAL_LEARNING, full, settings.contrast_epochs)
+        memory = self.memory_batches(min(settings.batch_size, len(self.classes)))
+        self._match(Stage.REPLAY, memory, settings.replay_epochs)
         self.prototypes = class_prototypes(self, task, before=self.prototypes)
 
     def exemplar_features(self, batch: Batch) -> Tensor:
@@ -106,7 +106,7 @@ class CRECL(PrototypeMethod):
             "js": weight * dropout_consistency(logits.reshape(samples, rows, -1)),
         }
 
-    def _match(self, stage: Stage, examples: Sequence[Example], batch_size: int, epochs: int) -> None:
+    def _match(self, stage: Stage, texts: Batches, epochs: int) -> None:
         """Contrast each text with the prototypes of all seen classes, which stay where they are."""
         own = self.settings
         settings = replace(
@@ -116,8 +116,7 @@ class CRECL(PrototypeMethod):
             rate_decay=own.contrast_rate_decay,
             decay_steps=own.contrast_decay_steps * own.consistency_batch / own.batch_size,
         )
-        batches = FullBatches(self.batches(examples, batch_size))
-        run_stage(self, stage, batches, self.match, settings)
+        run_stage(self, stage, FullBatches(texts), self.match, settings)
 
     def match(self, batch: Batch) -> LossTerms:
         """Cross-entropy of the similarities to all prototypes."""

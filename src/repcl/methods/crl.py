@@ -112,7 +112,7 @@ class CRL(Method):
         """Contrastive replay, while old classes keep the similarities that their prototypes had."""
         settings, old_classes = self.settings, len(self.prototypes)
         memory = list(self.memory)
-        batches = self.batches(memory, settings.batch_size)
+        batches = self.memory_batches(settings.batch_size)
         labels = torch.tensor(batches.labels, device=self.encoder.device)
         bank = self._bank(memory)
         teacher = class_similarities(self.prototypes)

@@ -1,13 +1,13 @@
 """Duet: a method that trains its encoder and one that never does, each with a vote on every text.
 
-One adapts, the other cannot forget, and their mistakes differ. Nothing is copied from either: both learn every
-task as they would alone, and share the exemplars that the trained one chooses.
+One adapts, the other cannot forget, and their mistakes differ. Nothing is copied from either: both learn
+every task as they would alone, and share the exemplars that the trained one chooses.
 """
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from pydantic import Field, create_model, field_validator
@@ -27,7 +27,7 @@ TrainedPart = Literal["repcl", "fea", "emar", "rp_cre", "crl", "crecl", "idbr", 
 FrozenPart = Literal["tower", "vote"]
 FROZEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "tower": ("tower", {}),
-    "vote": ("instant", {"vote": True}),
+    "vote": ("instant", {"vote": True, "keep_embeddings": True, "multilabel": False}),
 }
 """The method that each frozen part is, and what makes it that part."""
 
@@ -39,9 +39,14 @@ class DuetSettings(MemorySettings):
     frozen: tuple[FrozenPart, ...] = Field(
         ("tower",),
         min_length=1,
-        description="what learns on the frozen encoder: tower keeps exemplars and weights only, vote (instant "
-        "and refit) sums and embeddings",
+        description="what learns on the frozen encoder: tower keeps exemplars and weights only, vote "
+        "(instant with refit) sums and embeddings",
     )
+
+    @property
+    def other_draw(self) -> int:
+        """That of the trained part, if it has any."""
+        return int(getattr(self, "draw", 0))
 
     @field_validator("frozen", mode="before")
     @classmethod
@@ -58,6 +63,7 @@ def settings_with_parts(trained: str, frozen: tuple[str, ...]) -> type[DuetSetti
         fields |= {key: (field.annotation, field) for key, field in known.items() if key not in fixed}
     own = {key: field for key, field in fields.items() if key not in DuetSettings.model_fields}
     combined: type[DuetSettings] = create_model("DuetSettings", __base__=DuetSettings, **own)
+    combined.search = method_entry(trained).load().Settings.search
     return combined
 
 
@@ -210,6 +216,15 @@ class Duet(Method):
         parts = self.frozen_parts.items()
         return {f"frozen.{name}.{path}": own for name, part in parts for path, own in part.derived().items()}
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the frozen parts."""
+        parts = self.frozen_parts.items()
+        return {
+            f"frozen.{name}.{path}": shape
+            for name, part in parts
+            for path, shape in part.derived_shapes().items()
+        }
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Hand each frozen part what it computed before."""
         for name, part in self.frozen_parts.items():
@@ -221,10 +236,10 @@ class Duet(Method):
 
 def _parts(settings: MethodSettings) -> list[tuple[type[Method], MethodSettings]]:
     """Class and settings of the trained part, then of the frozen ones."""
-    assert isinstance(settings, DuetSettings)
-    values, found = settings.model_dump(), []
-    for name, fixed in ((settings.trained, {}), *(FROZEN[part] for part in settings.frozen)):
+    own, values = cast(DuetSettings, settings), settings.model_dump()
+    found: list[tuple[type[Method], MethodSettings]] = []
+    for name, fixed in ((own.trained, {}), *(FROZEN[part] for part in own.frozen)):
         chosen = method_entry(name).load()
-        own = {key: values[key] for key in chosen.Settings.model_fields if key in values}
-        found.append((chosen, make_settings(chosen.Settings, {**own, **fixed})))
+        its = {key: values[key] for key in chosen.Settings.model_fields if key in values}
+        found.append((chosen, make_settings(chosen.Settings, {**its, **fixed})))
     return found

@@ -35,7 +35,7 @@ class EMAR(PrototypeMethod):
         self.grow_head()
         self.learn_new(task)
         self.remember(task)
-        memory = self.batches(list(self.memory), settings.batch_size)
+        memory = self.memory_batches(settings.batch_size)
         for _ in range(self.replay_epochs):
             # One activation old when they are used: that is what holds the features in place.
             anchors = self.exemplar_prototypes(self.classes)
@@ -46,7 +46,7 @@ class EMAR(PrototypeMethod):
 
     def activate(self, task: Task) -> None:
         """Replay memory and new examples, so that exemplars of the new classes occur twice."""
-        everything = self.batches([*self.memory, *task.train], self.settings.batch_size)
+        everything = self.batches([*self.drawn_memory(), *task.train], self.settings.batch_size)
         self.run(Stage.ACTIVATION, everything, self.classify, 1)
 
     def reconsolidate(self, anchors: Tensor, batch: Batch) -> LossTerms:

@@ -53,7 +53,7 @@ class FEA(Method):
         run_stage(self, Stage.INITIAL_LEARNING, new, losses, stage, groups=groups)
         self.remember(task)
         if self.tasks_learned > 0:
-            memory = self.batches(list(self.memory), settings.batch_size)
+            memory = self.memory_batches(settings.batch_size)
             run_stage(self, Stage.REPLAY, memory, self.classify, settings.stage(settings.replay_epochs))
 
     def _new_losses(self, task: Task) -> tuple[Callable[[Batch], LossTerms], list[nn.Module]]:

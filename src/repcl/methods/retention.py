@@ -34,7 +34,8 @@ def retention(
         return None
     untouched = frozen_copy(method.encoder)
     # markers are not part of the pretrained weights; the same seed draws them as they were at the start
-    with seeded(method.seed, BEFORE_THE_FIRST_TASK, method.encoder.device):
+    device, draw = method.encoder.device, method.settings.other_draw
+    with seeded(method.seed, BEFORE_THE_FIRST_TASK, device, draw=draw):
         untouched.start_over()
     targets = method.for_all(examples, untouched.represent)
 

@@ -104,8 +104,10 @@ class RPCRE(PrototypeMethod):
 
     def balance(self, prototypes: Tensor) -> None:
         """Cross-entropy of refined features on the memory; the prototypes stay as they are."""
-        # As in the authors' code the order of the batches is drawn once and the same in every epoch.
-        batches = list(self.batches(list(self.memory), self.settings.batch_size))
+        drawn = self.memory_batches(self.settings.batch_size)
+        # As in the authors' code the order of the batches is drawn once and the same in every epoch, unless
+        # an epoch shows a part of the memory only.
+        batches = list(drawn) if self.replay_budget is None else drawn
         # the network learns faster than the encoder and more slowly than the classifier
         network = ParameterGroup(
             (self.network,),

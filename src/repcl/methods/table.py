@@ -56,6 +56,9 @@ TABLE: Mapping[str, MethodEntry] = {
         variants={
             "no-con": 1.8, "no-xmlm": 1.4, "no-adv": 1.7,  # these three by counting passes
             "mlm": None, "supcon": None, "infonce": None, "retain": None,
+            "hidden-contrast": None, "all-texts-xmlm": 2.9, "weak-xmlm": None, "no-clean": None,
+            "three-steps": 2.3, "long": 4.0, "fast-momentum": None, "slow": None,  # costs by counting passes
+            "draw-1": None, "draw-2": None,
         },
     ),
     "fea": MethodEntry(

@@ -1,4 +1,4 @@
-"""How learners with scores of different scales vote together: each text's scores are standardized and added."""
+"""How learners with scores of different scales vote: each text's scores are standardized and added."""
 
 from torch import Tensor
 

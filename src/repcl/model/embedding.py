@@ -22,7 +22,7 @@ BATCH = 64
 FEWEST_ROWS = 4
 MOST_PADDED = 1.3
 """How many times as long as the shortest text of a batch the longest may be, where lengths are mixed."""
-LARGEST_CACHE = 1 << 29
+LARGEST_CACHE = 1 << 28
 
 Question = tuple[str, Span | None, Span | None, Span | None]
 
@@ -70,17 +70,18 @@ class Embedder:
         if (
             self.folder is None or self.encoder.processes.number > 1
         ):  # what is on disk differs as processes read it
-            return dict(zip(missing, self._encode(list(missing.values())), strict=True))
+            return dict(zip(missing, self.encode(list(missing.values())), strict=True))
         store = EmbeddingStore(self.folder, self.encoder)
         found = store.read(list(missing))
         self.read_from_disk += len(found)
         left = {question: example for question, example in missing.items() if question not in found}
-        encoded = dict(zip(left, self._encode(list(left.values())), strict=True))
+        encoded = dict(zip(left, self.encode(list(left.values())), strict=True))
         store.write(encoded)
         return found | encoded
 
     @torch.no_grad()
-    def _encode(self, examples: Sequence[Example]) -> Tensor:
+    def encode(self, examples: Sequence[Example]) -> Tensor:
+        """Representations of the examples, (examples, representation_size), computed anew."""
         encoder = self.encoder.eval()
         rows = encoder.tokenize(examples)
         found = torch.empty(len(rows), encoder.representation_size)

@@ -281,7 +281,8 @@ class Jobs:
 
     def _settle_refused(self) -> None:
         """Notice decisions about refused updates that were made elsewhere."""
-        refused = [job for job in self._jobs.values() if job.body.state == "refused"]
+        with self._changing:
+            refused = [job for job in self._jobs.values() if job.body.state == "refused"]
         if not refused:
             return
         folder = self.current.folder
@@ -298,6 +299,8 @@ class Jobs:
             if values:
                 with self._changed():
                     job.change(finished=now(), **values)
+            if values.get("state") == "done":
+                self._let_go(job)
 
     # ---- inside ---------------------------------------------------------------------------------
 

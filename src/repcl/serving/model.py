@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from repcl.classifier import ContinualClassifier, ModelFolder
-from repcl.classifier.calibration import Scores, UnknownRule
+from repcl.classifier.answering import Scores, UnknownRule
 from repcl.classifier.inputs import are_empty
 from repcl.classifier.label_rules import Mask
 from repcl.classifier.neighbors import nearest_of
 from repcl.classifier.overview import ClassOverview, overview
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import Vectors, embed
-from repcl.data import Example
+from repcl.data import Example, Span
 from repcl.errors import InvalidSetting, RepclError
 from repcl.methods.frozen.reader import FrozenReader
 from repcl.model import Encoder
@@ -154,17 +154,26 @@ class CurrentModel:
     def _follow(self) -> None:
         said = ""
         while not self._ending.wait(POLL_SECONDS):
-            try:
-                self.refresh()
-                said = ""
-            except (
-                Exception
-            ) as error:  # the loaded revision goes on answering, whatever has become of the folder
-                self.failures += 1
-                if type(error).__name__ != said:  # once, not twice a second
-                    said = type(error).__name__
-                    reason = str(error) if isinstance(error, RepclError) else said
-                    log.error("revision %d stays in use: %s", self.served.number, reason)
+            said = self._tried_to_refresh(said)
+
+    def _tried_to_refresh(self, said: str) -> str:
+        """Refresh; the loaded revision goes on answering, whatever has become of the folder.
+
+        Args:
+            said: what went wrong the last time, which is not said twice a second.
+
+        Returns:
+            What went wrong this time.
+        """
+        try:
+            self.refresh()
+        except Exception as error:
+            self.failures += 1
+            reason = str(error) if isinstance(error, RepclError) else type(error).__name__
+            if reason != said:
+                log.error("revision %d stays in use: %s", self.served.number, reason)
+            return reason
+        return ""
 
     def _load(self) -> ServedModel:
         record, state = _loaded(self.folder, self.device)
@@ -202,8 +211,6 @@ def _any_text(served: ServedModel) -> Example:
     """A text of the kind that the model takes."""
     if served.kept:
         return served.kept[0]
-    from repcl.data import Span
-
     first, last = Span(0, 1), Span(2, 3)
     spans: dict[str, Any] = {
         "sentence": {},

@@ -8,8 +8,8 @@ from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import RECIPES, find_recipe, note_recipe, noted_recipes
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
-from repcl.experiments.runs.spec import split_variant, variant_settings
 from repcl.methods import METHODS
+from repcl.methods.variants import split_variant, variant_settings
 from tests.experiments.made_up import write_grid
 
 # the recipes whose tables are made of results alone

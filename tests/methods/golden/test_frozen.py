@@ -161,7 +161,10 @@ def test_the_tower_answers_with_a_softmax_regression_that_holds_old_classes() ->
     start = np.vstack([first, np.zeros((2, rows.shape[1] + 1))])
     second = tower_by_gradient_descent(rows[used], LABELS[used], shares, start, [3.0, 3.0, 0.5, 0.5])
     expected = np.hstack([rows, np.ones((len(rows), 1))]) @ second.T
-    np.testing.assert_allclose(method.scores(EVERYTHING).numpy(), expected, rtol=0.0, atol=1e-3)
+    found = method.scores(EVERYTHING).numpy()
+    # small steps take for ever to find what all offsets have in common, which changes no probability
+    difference = found - found.mean(axis=1, keepdims=True) - expected + expected.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(difference, 0.0, atol=1e-3)
 
 
 def tower_by_gradient_descent(rows: Rows, labels: Any, shares: Any, start: Rows, pulls: list[float]) -> Rows:
@@ -171,7 +174,7 @@ def tower_by_gradient_descent(rows: Rows, labels: Any, shares: Any, start: Rows,
     scale = torch.ones(inputs.shape[1], dtype=torch.float64)
     scale[-1] = 0.01
     weights = anchor.clone().requires_grad_(True)
-    for _ in range(4000):
+    for _ in range(600):
         losses = [
             share * -torch.log_softmax(weights @ row, dim=0)[label]
             for row, label, share in zip(inputs, labels, shares, strict=True)
@@ -181,5 +184,5 @@ def tower_by_gradient_descent(rows: Rows, labels: Any, shares: Any, start: Rows,
             for strength, row, old in zip(pulls, weights, anchor, strict=True)
         )
         (slope,) = torch.autograd.grad(torch.stack(losses).sum() + pull, weights)
-        weights = (weights - 0.05 * slope).detach().requires_grad_(True)
+        weights = (weights - 0.1 * slope).detach().requires_grad_(True)
     return weights.detach().numpy()

@@ -143,7 +143,7 @@ def play(folder: Path, desk: Desk) -> Story:
     started = time.process_time()
     model = ModelFolder(folder)
     outdated = model.numbers() if model.exists else []  # of an earlier demo
-    classifier = ContinualClassifier(method="instant")
+    classifier = ContinualClassifier()
     old, new = desk.weeks
     _teach(classifier, desk.training_texts(old))
     before = _recalls(classifier, desk.test_texts(old))

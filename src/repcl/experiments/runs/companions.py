@@ -1,7 +1,7 @@
 """Rows that come out of the training of a duet: its trained method alone, and the duet of the other track.
 
-A trained method learns in a duet exactly as it would alone, so one training is enough for all of them. Each row
-gets the plan, the fingerprint and the predictions of a run of its own.
+A trained method learns in a duet exactly as it would alone, so one training is enough for all of them. Each
+row gets the plan, the fingerprint and the predictions of a run of its own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,10 @@ from typing import Any
 from repcl.data import Example
 from repcl.experiments.runs.spec import ResolvedRun, RunSpec
 from repcl.experiments.runs.store import Progress
-from repcl.methods import Method, method_entry
+from repcl.methods import Method
+from repcl.methods.build import method_class
 from repcl.methods.duet import Duet
+from repcl.methods.variants import variant_settings
 from repcl.training import Stage
 
 DUET = "duet"
@@ -53,13 +55,13 @@ def companions(run: ResolvedRun) -> list[Companion]:
         return []
     memory = plan.variant if plan.variant not in TRACKS else None
     trained: str = plan.settings["trained"]
-    fields = method_entry(trained).load().Settings.model_fields
-    own = {key: value for key, value in given.items() if key in fields}
-    found = [Companion(_resolved(run, f"{trained}@{memory}" if memory else trained, own), ())]
+    alone = _resolved(run, f"{trained}@{memory}" if memory else trained, _kept(given, trained, {}))
+    found = [Companion(alone, ())]
     for track in TRACKS:
         if memory is None and track != plan.variant:
-            row = f"{DUET}@{track}" if track else DUET
-            other = _resolved(run, row, {key: value for key, value in given.items() if key != "frozen"})
+            meant = {"trained": trained, **variant_settings(DUET, track)}
+            settings = _kept(given, DUET, meant)
+            other = _resolved(run, f"{DUET}@{track}" if track else DUET, settings)
             found.append(Companion(other, tuple(other.plan.settings["frozen"])))
     return [one for one in found if one.run.finished is None]
 
@@ -99,9 +101,15 @@ def kept_bytes(run: ResolvedRun, learner: Method) -> int:
 
 
 def lasting(others: Iterable[Companion], progress: Progress) -> list[Companion]:
-    """Those that have been measured after every task so far; a run that began without them cannot add them."""
+    """Those that were measured after every task so far; a run that began without them cannot add them."""
     done = len(progress.predictions)
     return [other for other in others if len(progress.others.get(other.row, ())) == done]
+
+
+def _kept(given: Mapping[str, Any], name: str, meant: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a run's changed settings that another row has as well; its parts are its own affair."""
+    fields = method_class(name).settings_class(meant).model_fields
+    return {key: value for key, value in given.items() if key in fields and key != "frozen"}
 
 
 def _frozen(run: ResolvedRun) -> tuple[str, ...]:

@@ -13,12 +13,13 @@ import torch
 
 from repcl.benchmarks import StreamSpec, load_stream
 from repcl.data import TaskStream
-from repcl.errors import InvalidSetting, UnknownName
+from repcl.errors import InvalidSetting
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.store import RunFolder, RunStore
 from repcl.experiments.runs.tracking import check_trackers
 from repcl.methods import make_settings
 from repcl.methods.build import method_class
+from repcl.methods.variants import split_variant, variant_settings
 from repcl.model import ALONE, Encoder, Processes, check_encoder
 from repcl.presets import load_preset
 
@@ -192,26 +193,6 @@ def plan_run(
     made = make_settings(method_class(name).settings_class(values), values)
     checked = method_class(name).resolved(made, stream.kind)
     return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.round)
-
-
-def split_variant(method: str) -> tuple[str, str | None]:
-    """`repcl@no-xmlm` -> (`repcl`, `no-xmlm`)."""
-    name, _, variant = method.partition("@")
-    return name, variant or None
-
-
-def variant_settings(name: str, variant: str | None) -> Mapping[str, Any]:
-    """What a variant changes; `memory-N` exists for every method with a memory."""
-    known = method_class(name).variants
-    if variant is None:
-        return {}
-    if variant in known:
-        return known[variant]
-    prefix, _, number = variant.rpartition("-")
-    has_memory = "memory_per_class" in method_class(name).Settings.model_fields
-    if prefix == "memory" and number.isdigit() and has_memory:
-        return {"memory_per_class": int(number)}
-    raise UnknownName(f"variant of {name}", variant, [*known, "memory-N"])
 
 
 def _refuse_contradictions(method: str, meant: Mapping[str, Any], given: Mapping[str, Any]) -> None:

@@ -10,22 +10,17 @@ from typing import Any, Protocol
 
 from repcl.benchmarks import StreamSpec, load_stream
 from repcl.data import Example, Provenance, Task, TaskStream, round_seed
+from repcl.data.names import inside
 from repcl.errors import InvalidData, RepclError
 from repcl.experiments.runs.observers import Event, Listener
 from repcl.experiments.runs.pool import Failure, perform_all
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.run import make_run
-from repcl.experiments.runs.spec import (
-    ResolvedRun,
-    RunOptions,
-    RunPlan,
-    RunSpec,
-    split_variant,
-    variant_settings,
-)
+from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunPlan, RunSpec
 from repcl.experiments.tuning.space import Space, fit_space, load_space
 from repcl.experiments.tuning.trials import Trial, TrialStore, draw_settings
 from repcl.files import write_whole
+from repcl.methods.variants import split_variant, variant_settings
 
 TASKS = 3
 HELD_OUT = 4  # one distinct text of a class in so many
@@ -146,7 +141,7 @@ def plan_search(
         space=fit_space(load_space(name, space), name, plans[0].settings, fixed),
         texts=tuple(sum(len(task.test) for task in run.stream.tasks) for run in runs),
         fingerprints=tuple(run.fingerprint for run in runs),
-        folder=out / f"{method}-{benchmark}",
+        folder=inside(out, f"{method}-{benchmark}"),
     )
 
 

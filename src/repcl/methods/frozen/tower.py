@@ -1,7 +1,7 @@
 """The tower: a linear classifier on a frozen encoder that learns from new texts and exemplars only.
 
-It keeps no sums and no embeddings of old texts, so it may stand beside methods that keep exemplars and weights.
-What it knew is kept by an anchor: the rows of old classes are held where they were.
+It keeps no sums and no embeddings of old texts, so it may stand beside methods that keep exemplars only. What
+it knew is kept by an anchor: the rows of old classes are held where they were.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ class Tower(FrozenReader):
         return (self._scaled(rows) @ self.weights.T + self.offsets).float()
 
     def _scaled(self, rows: Tensor) -> Tensor:
-        """Representations whose layers have unit length each; λ then means the same for any number of them."""
+        """Representations whose layers have unit length each; λ then means the same for any number."""
         return unit_rows(rows) * sqrt(self.encoder.readout.width)
 
     def _fit(self, rows: Numbers, labels: NDArray[np.int64], taught: NDArray[np.int64]) -> None:

@@ -8,9 +8,10 @@ from repcl.errors import InvalidSetting
 from repcl.methods.frozen.instant import Instant
 from repcl.methods.frozen.logistic import fit_logistic, logits
 from repcl.methods.frozen.refit import RefitSettings
+from repcl.methods.settings import make_settings
 from repcl.methods.voting import standardized
 
-LOGISTIC: dict[str, Any] = RefitSettings().model_dump(include={"inverse_penalty", "iterations"})
+LOGISTIC: dict[str, Any] = make_settings(RefitSettings, {}).model_dump(exclude={"layers"})
 """How `refit` fits when nobody says otherwise."""
 
 
@@ -25,6 +26,10 @@ class Vote(Instant):
             raise InvalidSetting(
                 "instant@vote fits the embeddings of all texts, found keep_embeddings = false: keep them, or "
                 "use instant, which needs sums only."
+            )
+        if self.is_multilabel:
+            raise InvalidSetting(
+                "instant@vote gives each text one label, found multilabel = true: use instant."
             )
         super().build_parts()
 
