@@ -96,7 +96,8 @@ class RelationReadout(Readout):
             for start, end in _between(markers, len(example.text))
         ]
         tokens = iter(_tokenize(segments, tokenizer))
-        marker_ids = {marker: int(tokenizer.token_to_id(marker)) for marker in MARKERS}
+        vocabulary = tokenizer.get_vocab()
+        marker_ids = {marker: vocabulary[marker] for marker in MARKERS}
         for markers in cuts:
             ids, found = list(next(tokens)[0]), {}
             for _, marker in markers:
