@@ -96,9 +96,8 @@ class RelationReadout(Readout):
             for start, end in _between(markers, len(example.text))
         ]
         tokens = iter(_tokenize(segments, tokenizer))
-        marker_ids = {
-            marker: cast(int, tokenizer.token_to_id(marker)) for marker in MARKERS
-        }  # all were added
+        # every marker was added to the tokenizer
+        marker_ids = {marker: cast(int, tokenizer.token_to_id(marker)) for marker in MARKERS}
         for markers in cuts:
             ids, found = list(next(tokens)[0]), {}
             for _, marker in markers:
