@@ -27,7 +27,6 @@ EXAMPLES = {
     "forget": ["repcl forget desk texts.csv"],
     "discover": ["repcl discover desk inbox.txt --output groups.csv"],
     "suggest": ["repcl suggest desk inbox.txt --most 20"],
-    "export": ("repcl export desk", "repcl export desk --int8"),
     "drift": ["repcl drift desk this-month.csv --reference last-month.csv"],
     "serve": [
         "repcl serve desk --open",
