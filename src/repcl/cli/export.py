@@ -25,10 +25,7 @@ def export_command(
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Put an ONNX graph into MODEL, by which `predict` answers at once and without torch.
-
-    Example: repcl export desk, then repcl predict desk "where is my parcel?"
-    """
+    """Put an ONNX graph into MODEL, by which `predict` answers at once and without torch."""
     from repcl.classifier.store.folder import ModelFolder
 
     folder = ModelFolder(model)

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from repcl.data import Example, InputKind, Span, TokenizedExample
 from repcl.errors import InvalidData
@@ -96,7 +96,8 @@ class RelationReadout(Readout):
             for start, end in _between(markers, len(example.text))
         ]
         tokens = iter(_tokenize(segments, tokenizer))
-        marker_ids = {marker: int(tokenizer.token_to_id(marker)) for marker in MARKERS}
+        # every marker was added to the tokenizer
+        marker_ids = {marker: cast(int, tokenizer.token_to_id(marker)) for marker in MARKERS}
         for markers in cuts:
             ids, found = list(next(tokens)[0]), {}
             for _, marker in markers:

@@ -56,7 +56,8 @@ class RandomFeatures(nn.Module):
         Products in float32 take half the time of float64. They tell how to round but for the few features
         that lie close to the middle between two steps, which are computed again, exactly.
         """
-        if torch.jit.is_tracing():  # an export need not be exact, for its representations are not either
+        if torch.onnx.is_in_onnx_export():
+            # it need not be exact, for its representations are not either
             weights = self.weights[which].short().float()  # two bytes a number in its file
             return ((rows.float() @ weights.T).relu() * SCALE).round().double()
         rough = (rows.float() @ self.weights[which].T).relu_().mul_(SCALE)
