@@ -205,8 +205,8 @@ class Instant(FrozenMethod):
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Regressed class memberships, averaged over the maps."""
-        total = torch.zeros(len(rows), solution[0].shape[1], dtype=torch.float64)
-        for which, weights in enumerate(solution):
+        total = self.maps(rows, 0) @ solution[0]  # not zeros: an export would write their number down
+        for which, weights in enumerate(solution[1:], start=1):
             total += self.maps(rows, which) @ weights
         return total.div_(len(solution)).div_(FEATURE_STEPS)
 
