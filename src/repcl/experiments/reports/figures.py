@@ -72,8 +72,8 @@ class Drawing:
         body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
         body = re.sub(r'(?<=\bid=")|(?<=url\(#)|(?<=href="#)', f"{prefix}-", body)
         opening, rest = body.split(">", maxsplit=1)
-        # as wide as there is room, but not so wide that a small figure has giant letters
-        size = re.sub(r' width="([\d.]+)pt"', lambda found: _widest(float(found[1])), opening)
+        # as wide as there is room, but neither with giant letters nor, on a phone, with tiny ones
+        size = re.sub(r' width="([\d.]+)pt"', lambda found: _width(float(found[1])), opening)
         return re.sub(r' height="[^"]*"', "", size) + ">" + rest
 
 
@@ -326,11 +326,12 @@ def _write_numbers(axes: Any, matrix: NDArray[np.float64]) -> None:
     for (after, on), value in np.ndenumerate(matrix):
         if not np.isnan(value):
             color = "black" if value > 50 else "white"
-            axes.text(on, after, f"{value:.0f}", ha="center", va="center", fontsize=7.5, color=color)
+            axes.text(on, after, f"{value:.0f}", ha="center", va="center", fontsize=8, color=color)
 
 
-def _widest(points: float) -> str:
-    return f' style="max-width: {1.2 * points:.0f}pt"'
+def _width(points: float) -> str:
+    """The letters of 8 points, which are the smallest, are at least 11 pixels high, which is 8.25 points."""
+    return f' style="min-width: {1.05 * points:.0f}pt; max-width: {1.2 * points:.0f}pt"'
 
 
 def _mean_curves(rounds: Sequence[MutualInformation]) -> tuple[Sequence[int], list[float], list[float]]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,7 @@ class Run:
     """One finished run.
 
     Attributes:
+        finished: when its result was written.
         analysis: None where it was not made.
         forgetting: drop of each class from its best earlier accuracy; empty without stored predictions.
         last_guesses: for each of these classes, what its test texts are taken for in the end. Only the counts
@@ -30,6 +32,7 @@ class Run:
     """
 
     result: Result
+    finished: datetime
     analysis: RunAnalysis | None
     forgetting: Mapping[str, float]
     last_guesses: Mapping[str, Counter[str]]
@@ -51,6 +54,12 @@ class MethodRuns:
     def tasks(self) -> int:
         """How many tasks were learned."""
         return max(len(result.accuracy_after_task) for result in self.results)
+
+    @property
+    def is_tested_at_the_end_only(self) -> bool:
+        """Whether nothing is known about any earlier moment, as for the upper bound."""
+        earlier = [accuracy for result in self.results for accuracy in result.accuracy_after_task[:-1]]
+        return bool(earlier) and all(accuracy is None for accuracy in earlier)
 
     def percents(self, metric: Metric) -> dict[int, float]:
         """A metric by round, in percent, for the rounds that have it."""
@@ -155,7 +164,13 @@ def _read(folder: Path) -> Iterator[Run]:
         if stored.has_predictions:
             stored.verify(tested)
         forgetting = class_forgetting(tested)
-        yield Run(stored.result, stored.analysis(), forgetting, _last_guesses(forgetting, tested))
+        yield Run(
+            stored.result,
+            stored.finished,
+            stored.analysis(),
+            forgetting,
+            _last_guesses(forgetting, tested),
+        )
 
 
 def _last_guesses(classes: Container[str], tested: Sequence[TestedExample]) -> dict[str, Counter[str]]:
