@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colors without yellow, which is too light for lines: people who cannot tell red from green
 # can tell these apart; markers and dashes serve those who print in black and white.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#5D3A9B")
+MOST_HIGHLIGHTED = len(COLORS)
+GRAY: Any = {"color": "#9a9a9a", "linestyle": "-"}  # of lines that are named when they are pointed at
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", (0, (5, 2)), (0, (5, 2, 1, 2)), (0, (1.2, 1.2)), (0, (8, 2, 2, 2, 2, 2)))
 LOOK: Any = {
@@ -89,16 +93,41 @@ def line_styles(rows: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
+def method_styles(runs: BenchmarkRuns, rows: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """A look for each method that a figure highlights: all rows, or of many those that end best."""
+    if len(rows) <= MOST_HIGHLIGHTED:
+        return line_styles(rows)
+    last = final_means(runs)
+    best = sorted(last, key=lambda name: last[name], reverse=True)[:MOST_HIGHLIGHTED]
+    return line_styles([name for name in rows if name in best])
+
+
+def final_means(runs: BenchmarkRuns) -> dict[str, float]:
+    """The accuracy of each method after the last task, in percent, where it is known."""
+    last = {method.name: method.summary("final_accuracy") for method in runs.methods}
+    return {name: summary.mean for name, summary in last.items() if summary is not None}
+
+
 def draw_curves(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) -> Drawing:
     """Accuracy over all classes seen so far after each task, with bands of one standard deviation.
 
-    Where some methods end far below the best, a second panel shows the others alone.
+    Methods without a style are gray. Where some methods end far below the best, a second panel shows the
+    others alone.
     """
-    panels = [runs.methods, *_close_to_best(runs)]
+    close = _close_to_best(runs)
+    panels = {"All methods": runs.methods} | (
+        {f"Those within {CLOSE:.0f} points of the best": close} if close else {}
+    )
     with _canvas(6.4, 0.9 + 3.0 * len(panels)) as figure:
-        for axes, methods in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
+        named: dict[str, str] = {}
+        for axes, (title, methods) in zip(
+            figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True
+        ):
             for method in methods:
-                _draw_curve(axes, method, styles[method.name])
+                part = f"curve-{len(named)}"
+                named[part] = method.name
+                _draw_curve(axes, method, styles.get(method.name), part)
+            axes.set_title(title if close else "", fontsize=9, loc="left")
             axes.set_ylabel("accuracy, percent")
             _number_tasks(axes, most=MOST_TASKS_WITH_NUMBERS, fewest=1)
             axes.grid(axis="y", **GRID)
@@ -106,7 +135,15 @@ def draw_curves(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) ->
         handles, names = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=3, handlelength=4)
         description = f"{runs.name}: accuracy on all classes seen so far after each task, mean ± one sd"
-        return _render(figure, f"{runs.name}-curves", description)
+        description += _left_out(runs, close) + gray_note(runs, styles)
+        return _render(figure, f"{runs.name}-curves", description, named)
+
+
+def gray_note(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) -> str:
+    """How to read a figure in which not every method has a color."""
+    if all(method.name in styles for method in runs.methods):
+        return ""
+    return f". The {len(styles)} that end best have colors; point at a gray one for its name"
 
 
 def draw_matrix(benchmark: str, method: MethodRuns) -> Drawing:
@@ -285,20 +322,30 @@ def _draw_cells(axes: Any, matrix: NDArray[np.float64], rows: Sequence[str]) -> 
         _write_numbers(axes, matrix)
 
 
-def _close_to_best(runs: BenchmarkRuns) -> list[list[MethodRuns]]:
+def _close_to_best(runs: BenchmarkRuns) -> list[MethodRuns]:
     """The methods that end near the best one, unless these are all or one only."""
-    last = {method.name: method.accuracies_after_task()[-1] for method in runs.methods}
-    means = {name: summary.mean for name, summary in last.items() if summary is not None}
+    means = final_means(runs)
     close = [name for name, mean in means.items() if mean >= max(means.values()) - CLOSE]
     chosen = [method for method in runs.methods if method.name in close]
-    return [chosen] if 1 < len(chosen) < len(runs.methods) else []
+    return chosen if 1 < len(chosen) < len(runs.methods) else []
 
 
-def _draw_curve(axes: Any, method: MethodRuns, style: Mapping[str, Any]) -> None:
+def _left_out(runs: BenchmarkRuns, close: Sequence[MethodRuns]) -> str:
+    """Which methods the second panel does not show."""
+    lower = ", ".join(method.name for method in runs.methods if method not in close)
+    return f". The lower panel leaves out {lower}" if close else ""
+
+
+def _draw_curve(axes: Any, method: MethodRuns, style: Mapping[str, Any] | None, part: str) -> None:
+    """The curve of a method as a part of the figure with this id; without a style a thin gray one."""
     summaries = method.accuracies_after_task()
     known = [(task, one) for task, one in enumerate(summaries, start=1) if one is not None]
     tasks, means = [task for task, _ in known], [one.mean for _, one in known]
-    axes.plot(tasks, means, label=method.name, linewidth=1.5, markersize=5, **style)
+    if style is None:
+        marker = "o" if len(tasks) == 1 else None  # a single point is no line
+        axes.plot(tasks, means, linewidth=1.2, markersize=4, marker=marker, gid=part, zorder=1, **GRAY)
+        return
+    axes.plot(tasks, means, label=method.name, linewidth=1.5, markersize=5, gid=part, **style)
     spread = [(task, one.mean, one.sd) for task, one in known if one.sd is not None]
     if len(spread) > 1:
         low = [max(mean - sd, 0.0) for _, mean, sd in spread]
@@ -398,9 +445,15 @@ def _canvas(
         yield Figure(figsize=(width, height), layout=layout)
 
 
-def _render(figure: "Figure", name: str, description: str) -> Drawing:
-    """The figure in both formats."""
+def _render(
+    figure: "Figure", name: str, description: str, named: Mapping[str, str] = MappingProxyType({})
+) -> Drawing:
+    """The figure in both formats; parts with these ids get names, shown when they are pointed at."""
     svg, png = io.StringIO(), io.BytesIO()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Title": description})
     figure.savefig(png, format="png", dpi=200, metadata={"Software": None})
-    return Drawing(file_name(name), description, svg.getvalue(), png.getvalue())
+    text = svg.getvalue()
+    for part, shown in named.items():
+        opening = f'<g id="{part}">'
+        text = text.replace(opening, f"{opening}<title>{escape(shown)}</title>", 1)
+    return Drawing(file_name(name), description, text, png.getvalue())

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
-from repcl.experiments.reports.figures import draw_curves, draw_matrix, line_styles
+from repcl.experiments.reports.figures import draw_curves, draw_matrix, method_styles
 from repcl.experiments.reports.formats import to_csv, to_latex, to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, row_names
 from repcl.experiments.reports.html import (
@@ -136,14 +136,13 @@ def _why_no_test(runs: BenchmarkRuns) -> str:
 
 def _curves_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
     """How does accuracy fall as classes are added?"""
-    styles = line_styles(rows)
     explanation = "Over all classes seen so far. A method that is trained only at the end has a single point."
     return _make_section(
         "curves",
         "Accuracy after each task",
         [explained(explanation)],
         benchmarks,
-        lambda runs: [draw_curves(runs, styles), tasks_table(runs)],
+        lambda runs: [draw_curves(runs, method_styles(runs, rows)), tasks_table(runs)],
     )
 
 
