@@ -1,9 +1,17 @@
 """The figures of scores: which methods have colors, and that none is dropped without a word."""
 
+from collections import Counter
 from xml.etree import ElementTree
 
-from repcl.experiments.reports.figures import MOST_HIGHLIGHTED, draw_curves, method_styles
+from repcl.experiments.reports.figures import (
+    MOST_HIGHLIGHTED,
+    draw_confusions,
+    draw_costs,
+    draw_curves,
+    method_styles,
+)
 from repcl.experiments.reports.grouping import row_names
+from repcl.experiments.reports.provenance import total_seconds
 from tests.experiments.made_up import only, two_tasks, write_run
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -63,3 +71,18 @@ def test_a_hostile_name_stays_text_where_it_is_pointed_at(tmp_path):
     write_run(tmp_path, "a<script>&", two_tasks([True, True]), classes=[["old"], ["new"]])
     runs = only(tmp_path)
     assert titles_of(draw_curves(runs, method_styles(runs, ["a<script>&"]))) == ["a<script>&"]
+
+
+def test_accuracy_against_time_has_both_axes_named_and_a_dot_for_each_method(tmp_path):
+    runs = write_ranked(tmp_path, MANY)
+    drawing = draw_costs(runs, *total_seconds(runs), method_styles(runs, row_names([runs])))
+    assert sorted(titles_of(drawing)) == sorted(MANY)
+    assert "wall time of one run, seconds" in drawing.svg
+    assert "final accuracy, percent" in drawing.svg
+
+
+def test_a_class_without_test_texts_of_its_own_can_be_confused_with_another():
+    guesses = {"a<b": Counter({"a<b": 1, "c": 3})}
+    drawing = draw_confusions("demo", "fea", ["a<b", "c"], guesses)
+    shown = [text.text for text in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")]
+    assert {"a<b", "c", "25", "75"} <= set(shown)

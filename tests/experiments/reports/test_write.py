@@ -20,7 +20,17 @@ from tests.experiments.made_up import (
     write_run,
 )
 
-SECTIONS = ["results", "significance", "curves", "matrices", "classes", "costs", "settings"]
+SECTIONS = [
+    "results",
+    "significance",
+    "curves",
+    "matrices",
+    "classes",
+    "confusions",
+    "every-class",
+    "costs",
+    "settings",
+]
 HOSTILE = ["<script>alert(1)</script>", "a&b_%$x^2", "=1+1|pipe*star*"]
 
 
@@ -58,7 +68,7 @@ def test_verdict_date_command_and_duration_stand_above_everything_else(report):
 def test_explanations_are_folded(report):
     page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
     folded = [found.findtext("summary") for found in page.iter("details")]
-    assert folded.count("How to read this") == 5
+    assert folded.count("How to read this") == 6
     assert not page.findall(".//section[@id='results']/p")
 
 

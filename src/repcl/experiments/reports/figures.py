@@ -3,6 +3,7 @@
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
 from repcl.analysis.transfer import ProbeMatrix
+from repcl.experiments.reports.classes import Guesses
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.table import file_name
 from repcl.experiments.representations.analysis import Representations, RunAnalysis
@@ -48,6 +50,7 @@ LOOK: Any = {
 CELL, LETTER = 0.31, 0.09  # inches
 MOST_TASKS_WITH_NUMBERS = 20
 CLOSE = 15.0  # points
+LONGEST_LABEL = 28  # letters of a class beside a figure
 MARKS = 8  # markers on a line
 GRID: Any = {"color": "#dddddd", "linewidth": 0.6}
 
@@ -144,6 +147,53 @@ def gray_note(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) -> s
     if all(method.name in styles for method in runs.methods):
         return ""
     return f". The {len(styles)} that end best have colors; point at a gray one for its name"
+
+
+def draw_costs(
+    runs: BenchmarkRuns, kind: str, seconds: Mapping[str, float], styles: Mapping[str, Mapping[str, Any]]
+) -> Drawing:
+    """Final accuracy against the time of one run, a dot for each method; high and left is good."""
+    means = final_means(runs)
+    with _canvas(6.4, 4.2) as figure:
+        axes = figure.add_subplot(xlabel=f"{kind} of one run, seconds", ylabel="final accuracy, percent")
+        named = {f"dot-{index}": name for index, name in enumerate(means)}
+        for part, name in named.items():
+            style = styles.get(name, GRAY)
+            look = {"marker": "o", **style, "linestyle": "none", "label": name if name in styles else None}
+            axes.plot([seconds[name]], [means[name]], markersize=7, gid=part, **look)
+        _spread_seconds(axes, [seconds[name] for name in means])
+        axes.grid(**GRID)
+        figure.legend(loc="outside lower center", ncols=4)
+        description = f"{runs.name}: final accuracy against {kind} of one run; high and left is good"
+        return _render(figure, f"{runs.name}-costs", description + gray_note(runs, styles), named)
+
+
+def draw_confusions(benchmark: str, method: str, names: Sequence[str], guesses: Guesses) -> Drawing:
+    """How often the texts of each class (row) are taken for each class (column), in percent."""
+    shares = [[_share(guesses.get(row), column) for column in names] for row in names]
+    size = 0.42 * len(names)
+    shown = [_shortened(name) for name in names]
+    longest = LETTER * max(map(len, shown))
+    with _canvas(size + longest + 0.6, size + longest + 0.9) as figure:
+        axes = figure.add_subplot(xlabel="answer", ylabel="class")
+        edges = np.arange(len(names) + 1) - 0.5
+        axes.pcolormesh(
+            edges, edges, np.array(shares), cmap="Blues", vmin=0, vmax=100, edgecolor="white", linewidth=0.7
+        )
+        axes.invert_yaxis()
+        axes.set_xticks(range(len(names)), shown, rotation=90)
+        axes.set_yticks(range(len(names)), shown)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        for (row, column), share in np.ndenumerate(np.array(shares)):
+            if share >= 0.5:  # what reads 0 stays empty
+                color = "white" if share > 50 else "black"
+                axes.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=8, color=color)
+        description = (
+            f"{method} on {benchmark}: percent of the texts of a class (row) that get an answer (column), "
+            f"for the {len(names)} classes that are confused most"
+        )
+        return _render(figure, f"{benchmark}-{method}-confusions", description)
 
 
 def draw_matrix(benchmark: str, method: MethodRuns) -> Drawing:
@@ -320,6 +370,27 @@ def _draw_cells(axes: Any, matrix: NDArray[np.float64], rows: Sequence[str]) -> 
     axes.spines[:].set_visible(False)
     if tasks <= MOST_TASKS_WITH_NUMBERS:
         _write_numbers(axes, matrix)
+
+
+def _spread_seconds(axes: Any, seconds: Sequence[float]) -> None:
+    """Give every power of ten the same room, where methods differ by so much."""
+    from matplotlib.ticker import LogLocator
+
+    if seconds and max(seconds) > 10 * min(seconds) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter("")  # its own writes formulas, which are off here
+    else:
+        axes.set_xlim(left=0)
+
+
+def _share(found: Counter[str] | None, name: str) -> float:
+    return 100 * found[name] / found.total() if found else 0.0
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
 
 
 def _close_to_best(runs: BenchmarkRuns) -> list[MethodRuns]:

@@ -1,7 +1,7 @@
 """What a report is made of: the finished runs of a folder, each read once, by benchmark and method."""
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -27,7 +27,7 @@ class Run:
         finished: when its result was written.
         analysis: None where it was not made.
         forgetting: drop of each class from its best earlier accuracy; empty without stored predictions.
-        last_guesses: for each of these classes, what its test texts are taken for in the end. Only the counts
+        last_guesses: for each class, what its test texts are taken for in the end. Only the counts
             are kept: the predictions of a large grid do not fit in memory.
     """
 
@@ -169,16 +169,16 @@ def _read(folder: Path) -> Iterator[Run]:
             stored.finished,
             stored.analysis(),
             forgetting,
-            _last_guesses(forgetting, tested),
+            _last_guesses(tested),
         )
 
 
-def _last_guesses(classes: Container[str], tested: Sequence[TestedExample]) -> dict[str, Counter[str]]:
+def _last_guesses(tested: Sequence[TestedExample]) -> dict[str, Counter[str]]:
     """What the test texts of each class are taken for in the end."""
     guesses: dict[str, Counter[str]] = {}
     for example in tested:
         guess = example.predicted[-1]
-        if example.label in classes and guess is not None:
+        if guess is not None:
             guesses.setdefault(example.label, Counter())[guess] += 1
     return guesses
 

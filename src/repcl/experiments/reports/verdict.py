@@ -22,13 +22,18 @@ def report_header(benchmarks: Sequence[BenchmarkRuns]) -> Header:
 
 def verdict(runs: BenchmarkRuns) -> str:
     """Which method ends best on a benchmark, by how much, and whether that could be chance."""
-    fair = [method for method in runs.methods if not method.keeps_everything]
-    ranked = sorted(fair, key=_shown_accuracy, reverse=True)
+    ranked = ranked_methods(runs)
     sentences = [_first(runs.name, ranked)] if ranked else []
     sentences += [_bound(method) for method in runs.methods if method.keeps_everything]
     if any(method.mark for method in runs.methods):
         sentences.append("Some data were left out: see the notes below the results.")
     return " ".join(sentences)
+
+
+def ranked_methods(runs: BenchmarkRuns) -> list[MethodRuns]:
+    """The methods that do not keep all training texts, the best first."""
+    fair = [method for method in runs.methods if not method.keeps_everything]
+    return sorted(fair, key=_shown_accuracy, reverse=True)
 
 
 def _first(benchmark: str, ranked: Sequence[MethodRuns]) -> str:

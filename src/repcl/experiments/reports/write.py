@@ -8,7 +8,14 @@ from urllib.parse import unquote
 from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
-from repcl.experiments.reports.figures import draw_curves, draw_matrix, method_styles
+from repcl.experiments.reports.classes import all_guesses, every_class_table, most_confused, order_table
+from repcl.experiments.reports.figures import (
+    draw_confusions,
+    draw_costs,
+    draw_curves,
+    draw_matrix,
+    method_styles,
+)
 from repcl.experiments.reports.formats import to_csv, to_latex, to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, row_names
 from repcl.experiments.reports.html import (
@@ -28,6 +35,7 @@ from repcl.experiments.reports.provenance import (
     files_table,
     origin_table,
     settings_table,
+    total_seconds,
     versions_table,
 )
 from repcl.experiments.reports.scores import (
@@ -39,7 +47,7 @@ from repcl.experiments.reports.scores import (
 )
 from repcl.experiments.reports.significance import significance_table
 from repcl.experiments.reports.table import Table
-from repcl.experiments.reports.verdict import report_header
+from repcl.experiments.reports.verdict import ranked_methods, report_header
 from repcl.files import write_whole
 
 PAGE = "report.html"
@@ -70,7 +78,9 @@ def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = 
         _curves_section(benchmarks, rows),
         _matrices_section(benchmarks),
         _classes_section(benchmarks),
-        _costs_section(benchmarks),
+        _confusions_section(benchmarks),
+        _every_class_section(benchmarks),
+        _costs_section(benchmarks, rows),
         _settings_section(benchmarks),
     ]
     return write_page(folder, report_header(benchmarks), sections)
@@ -185,9 +195,47 @@ def _classes_section(benchmarks: Benchmarks) -> Section:
     return _make_section("classes", "Forgotten classes", [explanation], benchmarks, list_classes)
 
 
-def _costs_section(benchmarks: Benchmarks) -> Section:
+def _confusions_section(benchmarks: Benchmarks) -> Section:
+    """Which classes are taken for each other?"""
+    explanation = explained(
+        "The classes that the best method confuses most in the end, over all rounds: a row shows what became "
+        "of the texts of one class. Darker is more; a dark cell off the diagonal is a confusion."
+    )
+
+    def draw(runs: BenchmarkRuns) -> list[Part]:
+        method = (ranked_methods(runs) or list(runs.methods))[0]
+        guesses = all_guesses(method)
+        names = most_confused(guesses)
+        if names:
+            return [draw_confusions(runs.name, method.name, names, guesses)]
+        return [Paragraph(f"{method.name} confuses no classes, or its predictions are not stored.")]
+
+    return _make_section("confusions", "Confused classes", [explanation], benchmarks, draw)
+
+
+def _every_class_section(benchmarks: Benchmarks) -> Section:
+    """How good is each class, and when was it learned?"""
+
+    def list_classes(runs: BenchmarkRuns) -> list[Part]:
+        table = every_class_table(runs)
+        shown = Paragraph("No predictions are stored.") if table is None else table
+        return [shown, Folded("Classes of each task", [order_table(runs)])]
+
+    return _make_section("every-class", "Every class", [], benchmarks, list_classes)
+
+
+def _costs_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
     """What does it cost?"""
-    return _make_section("costs", "Time and memory", [], benchmarks, lambda runs: [costs_table(runs)])
+    return _make_section(
+        "costs",
+        "Time and memory",
+        [],
+        benchmarks,
+        lambda runs: [
+            draw_costs(runs, *total_seconds(runs), method_styles(runs, rows)),
+            costs_table(runs),
+        ],
+    )
 
 
 def _settings_section(benchmarks: Benchmarks) -> Section:
