@@ -3,7 +3,14 @@
 from collections import Counter
 
 from repcl.evaluation import TestedExample
-from repcl.experiments.reports.classes import all_guesses, every_class_table, most_confused, order_table
+from repcl.experiments.reports.classes import (
+    all_guesses,
+    every_class_table,
+    most_confused,
+    order_table,
+    wrong_texts_table,
+)
+from repcl.experiments.runs.wrong_texts import WrongText
 from tests.experiments.made_up import cells, only, two_tasks, write_run
 
 CLASSES = [["old"], ["new"]]
@@ -44,6 +51,19 @@ def test_without_predictions_there_is_no_table_of_every_class(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True]), classes=CLASSES)
     next(tmp_path.rglob("predictions.jsonl")).unlink()
     assert every_class_table(only(tmp_path)) is None
+
+
+def test_wrong_texts_of_the_first_round_are_listed_with_class_and_answer(tmp_path):
+    wrong = [WrongText("hello", 1, "new", "old")]
+    write_run(tmp_path, "fea", two_tasks([True, True]), classes=CLASSES, wrong=wrong)
+    table = wrong_texts_table("demo", only(tmp_path).methods[0])
+    assert table is not None
+    assert cells(table, "hello") == {"text": "hello", "task": "2", "class": "new", "answer": "old"}
+
+
+def test_a_run_that_kept_no_wrong_texts_has_no_table_of_them(tmp_path):
+    write_run(tmp_path, "fea", two_tasks([True, True]), classes=CLASSES)
+    assert wrong_texts_table("demo", only(tmp_path).methods[0]) is None
 
 
 def test_the_classes_of_each_task_are_named_round_by_round(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 from repcl.errors import MissingData, UnknownName
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
+from repcl.experiments.runs.wrong_texts import WrongText
 from tests.experiments.made_up import (
     invent_predictions,
     write_grid,
@@ -42,7 +43,10 @@ def report(tmp_path_factory) -> Path:
     classes = [HOSTILE[:1], HOSTILE[1:]]
     for row in ("repcl", "fea"):
         examples = invent_predictions(classes, round=1, keeps=0.3)
-        write_run(out, row, examples, classes=classes, benchmark="my <b>data & $x_1$", capped=True)
+        wrong = [WrongText("<script>steal()</script>", 1, HOSTILE[1], HOSTILE[0])]
+        write_run(
+            out, row, examples, classes=classes, benchmark="my <b>data & $x_1$", capped=True, wrong=wrong
+        )
     write_report(out, load_runs(out))
     return out
 
@@ -142,6 +146,7 @@ def test_hostile_names_stay_text(report):
     assert "<script>" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "my <b>" not in text
+    assert "&lt;script&gt;steal()&lt;/script&gt;" in text
 
 
 def test_figures_are_written_as_svg_and_png(report):

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.table import Column, Row, Table, count, number, word
+from repcl.experiments.runs.wrong_texts import LONGEST, MOST_TEXTS
 
 MOST_CONFUSED = 10
 
@@ -68,6 +69,24 @@ def order_table(runs: BenchmarkRuns) -> Table:
         [f"Methods had other orders in {_listed(mixed)}; one is shown."] if (mixed := _mixed(runs)) else []
     )
     return Table(f"{runs.name}-class-order", f"{runs.name}: classes of each task", columns, groups, notes)
+
+
+def wrong_texts_table(benchmark: str, method: MethodRuns) -> Table | None:
+    """Texts that a method's first round answers wrong in the end; None where none are kept."""
+    run = method.runs[0]
+    if not run.wrong_texts:
+        return None
+    rows = [
+        [word(one.text), count(one.task + 1), word(one.label), word(one.answer)] for one in run.wrong_texts
+    ]
+    columns = [Column("text", is_text=True), Column("task"), Column("class", is_text=True)]
+    return Table(
+        f"{benchmark}-{method.name}-wrong-texts",
+        f"{method.name} on {benchmark}, round {run.result.round}: texts with a wrong answer in the end",
+        [*columns, Column("answer", is_text=True)],
+        [rows],
+        [f"Those of the last task come first; at most {MOST_TEXTS} are kept, and {LONGEST} letters of each."],
+    )
 
 
 def _mixed(runs: BenchmarkRuns) -> list[int]:

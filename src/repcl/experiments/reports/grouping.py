@@ -13,6 +13,7 @@ from repcl.experiments.paper.numbers import MAIN_BENCHMARKS, load_paper
 from repcl.experiments.representations.analysis import RunAnalysis
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.store import RunStore
+from repcl.experiments.runs.wrong_texts import WrongText
 from repcl.methods import METHODS
 
 Metric = Literal["final_accuracy", "forgetting_rate", "average_incremental_accuracy"]
@@ -29,6 +30,7 @@ class Run:
         forgetting: drop of each class from its best earlier accuracy; empty without stored predictions.
         last_guesses: for each class, what its test texts are taken for in the end. Only the counts
             are kept: the predictions of a large grid do not fit in memory.
+        wrong_texts: some texts with a wrong answer in the end; empty in runs of earlier versions.
     """
 
     result: Result
@@ -36,6 +38,7 @@ class Run:
     analysis: RunAnalysis | None
     forgetting: Mapping[str, float]
     last_guesses: Mapping[str, Counter[str]]
+    wrong_texts: Sequence[WrongText]
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,7 @@ def _read(folder: Path) -> Iterator[Run]:
             stored.analysis(),
             forgetting,
             _last_guesses(tested),
+            stored.wrong_texts(),
         )
 
 

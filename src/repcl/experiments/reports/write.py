@@ -8,7 +8,13 @@ from urllib.parse import unquote
 from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
-from repcl.experiments.reports.classes import all_guesses, every_class_table, most_confused, order_table
+from repcl.experiments.reports.classes import (
+    all_guesses,
+    every_class_table,
+    most_confused,
+    order_table,
+    wrong_texts_table,
+)
 from repcl.experiments.reports.figures import (
     draw_confusions,
     draw_costs,
@@ -206,9 +212,13 @@ def _confusions_section(benchmarks: Benchmarks) -> Section:
         method = (ranked_methods(runs) or list(runs.methods))[0]
         guesses = all_guesses(method)
         names = most_confused(guesses)
-        if names:
-            return [draw_confusions(runs.name, method.name, names, guesses)]
-        return [Paragraph(f"{method.name} confuses no classes, or its predictions are not stored.")]
+        if not names:
+            return [Paragraph(f"{method.name} confuses no classes, or its predictions are not stored.")]
+        wrong = wrong_texts_table(runs.name, method)
+        return [
+            draw_confusions(runs.name, method.name, names, guesses),
+            *([Folded("Texts with a wrong answer", [wrong])] if wrong is not None else []),
+        ]
 
     return _make_section("confusions", "Confused classes", [explanation], benchmarks, draw)
 
