@@ -58,7 +58,7 @@ def test_wrong_texts_of_the_first_round_are_listed_with_class_and_answer(tmp_pat
     write_run(tmp_path, "fea", two_tasks([True, True]), classes=CLASSES, wrong=wrong)
     table = wrong_texts_table("demo", only(tmp_path).methods[0])
     assert table is not None
-    assert cells(table, "hello") == {"text": "hello", "task": "2", "class": "new", "answer": "old"}
+    assert cells(table, "new") == {"class": "new", "answer": "old", "task": "2", "text": "hello"}
 
 
 def test_a_run_that_kept_no_wrong_texts_has_no_table_of_them(tmp_path):

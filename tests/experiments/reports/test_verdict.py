@@ -36,12 +36,15 @@ def test_the_upper_bound_does_not_win_but_is_told(tmp_path):
     write_run(tmp_path, "fea", two_tasks(*HALF), classes=CLASSES)
     told = verdict(only(tmp_path))
     assert told.startswith("On demo, fea ends best: 75.0")
-    assert told.endswith("joint, which keeps all training texts, reaches 100.0\u00a0%.")
+    assert told.endswith("For comparison, joint, which keeps all training texts, reaches 100.0\u00a0%.")
 
 
 def test_only_the_upper_bound_is_told_without_a_winner(tmp_path):
     write_run(tmp_path, "joint", two_tasks(*ALL), classes=CLASSES)
-    assert verdict(only(tmp_path)) == "joint, which keeps all training texts, reaches 100.0\u00a0%."
+    assert (
+        verdict(only(tmp_path))
+        == "For comparison, joint, which keeps all training texts, reaches 100.0\u00a0%."
+    )
 
 
 @pytest.mark.parametrize(("keeps", "told"), [(0.2, "unlikely to be chance"), (0.95, "may be chance")])

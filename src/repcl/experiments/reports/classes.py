@@ -77,13 +77,13 @@ def wrong_texts_table(benchmark: str, method: MethodRuns) -> Table | None:
     if not run.wrong_texts:
         return None
     rows = [
-        [word(one.text), count(one.task + 1), word(one.label), word(one.answer)] for one in run.wrong_texts
+        [word(one.label), word(one.answer), count(one.task + 1), word(one.text)] for one in run.wrong_texts
     ]
-    columns = [Column("text", is_text=True), Column("task"), Column("class", is_text=True)]
+    columns = [Column("class", is_text=True), Column("answer", is_text=True), Column("task")]
     return Table(
         f"{benchmark}-{method.name}-wrong-texts",
         f"{method.name} on {benchmark}, round {run.result.round}: texts with a wrong answer in the end",
-        [*columns, Column("answer", is_text=True)],
+        [*columns, Column("text", is_text=True)],
         [rows],
         [f"Those of the last task come first; at most {MOST_TEXTS} are kept, and {LONGEST} letters of each."],
     )

@@ -62,7 +62,7 @@ def _chance(best: MethodRuns, second: MethodRuns) -> str:
 
 
 def _bound(method: MethodRuns) -> str:
-    return f"{method.name}, which keeps all training texts, reaches {_percent(method)}."
+    return f"For comparison, {method.name}, which keeps all training texts, reaches {_percent(method)}."
 
 
 def _shown_accuracy(method: MethodRuns) -> float:
