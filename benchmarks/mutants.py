@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 
 import tomllib
+from mutmut.mutation.diff_apply import find_mutant, get_diff_for_mutant
 
 ROOT = Path(__file__).parents[1]
 MADE = ROOT / "mutants"
@@ -137,8 +138,7 @@ def try_mutants(children: int, *, again: bool) -> None:
 
 def change(name: str) -> tuple[str, str]:
     """The lines that a mutant takes away and those it puts there."""
-    shown = subprocess.run(["mutmut", "show", name], cwd=ROOT, capture_output=True, text=True, check=True)
-    lines = shown.stdout.splitlines()
+    lines = get_diff_for_mutant(name, path=find_mutant(name).path).splitlines()
     removed = "\n".join(line[1:] for line in lines if re.match(r"-(?!--)", line))
     added = "\n".join(line[1:] for line in lines if re.match(r"\+(?!\+\+)", line))
     return removed, added
@@ -186,6 +186,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="also try those that no test has noticed so far")
     parser.add_argument("--report", action="store_true", help="only say what is known so far")
     options = parser.parse_args()
+    os.chdir(ROOT)  # where mutmut looks for its settings
     if not options.report:
         try_mutants(options.children, again=options.again)
     known = outcomes()

@@ -79,7 +79,9 @@ def bare(classifier: ContinualClassifier, texts: list[str]) -> None:
     """Tokenize, encode and pool, as little as it takes."""
     encoder = classifier.method_.encoder
     rows, _ = encoder.readout.prepare(
-        [Example(text, "") for text in texts], encoder.tokenizer, max_length=encoder.max_length
+        [Example(text, "") for text in texts],
+        encoder.tokenizer.backend_tokenizer,
+        max_length=encoder.max_length,
     )
     batches = Batches(
         rows,

@@ -21,7 +21,7 @@ from repcl.serving.options import Options
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "runs" / "screenshots"
-SHOWN = {"try-wide-light": "page-try.png", "decide-wide-dark": "page-decide.png"}
+SHOWN = {"try-wide-light": "page-try.png", "review-wide-dark": "page-review.png"}
 SIZES: dict[str, ViewportSize] = {
     "wide": {"width": 1200, "height": 800},
     "phone": {"width": 360, "height": 740},
@@ -100,7 +100,7 @@ def trying(page: Page, address: str, _: Sequence[Example]) -> Iterator[None]:
         ("\n".join(MANY), "table"),
         ("", ".empty"),
     ):
-        page.get_by_label("Text").fill(text)
+        page.get_by_label("Text", exact=True).fill(text)
         page.locator(sign).wait_for()
         yield
 

@@ -505,6 +505,114 @@ ATTACKS["a preset with a number as encoder"] = preset(b"encoder = 5\n")
 ATTACKS["a preset of brackets"] = preset(b"encoder = " + b"[" * 3000)
 
 
+def instead(name: str, put: Callable[[Path], object]) -> Attack:
+    """Something that is no file of a usual size in place of one that a run has written."""
+
+    def prepare(room: Path) -> list[Words]:
+        path = room / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        put(path)
+        bench = [*BENCH, "--benchmark", "tickets.csv"]
+        return [["report", "out"], ["analyze", "out/demo/fea/round-0"], bench]
+
+    return prepare
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(60 * GIGABYTE)
+
+
+PLACES = {
+    "result.json": "demo/fea/round-0/result.json",
+    "predictions.jsonl": "demo/fea/round-0/predictions.jsonl",
+    "analysis.json": "demo/fea/round-0/analysis.json",
+    "progress.json": "tickets/ncm/round-0/checkpoint-1/progress.json",
+    "recipes.json": "recipes.json",
+    "report.html": "report.html",
+}
+for _name, _place in PLACES.items():
+    ATTACKS[f"a pipe for {_name}"] = instead(_place, os.mkfifo)
+    ATTACKS[f"a link to endless zeros for {_name}"] = instead(
+        _place, lambda path: path.symlink_to("/dev/zero")
+    )
+    ATTACKS[f"sixty gigabytes of {_name}"] = instead(_place, sparse)
+
+
+@attack
+def notes_of_a_user_where_failures_are_explained(room: Path) -> list[Words]:
+    mine(room / "out/tickets-ncm-round-0.error.txt")
+    return [[*BENCH, "--benchmark", "tickets.csv"], [*BENCH, "--benchmark", "tickets.csv", "--fresh"]]
+
+
+ORDERS = {"a.json": b"[" * 100_000, "a.txt": b"[" * 100_000, "b.json": b"9" * 6000, "c.json": b'["\\ud800"]'}
+
+
+@attack
+def orders_of_classes_that_are_none(room: Path) -> list[Words]:
+    for name, content in ORDERS.items():
+        (room / name).write_bytes(content)
+    sparse(room / "d.json")
+    command = [*BENCH, "--benchmark", "tickets.csv", "--fresh", "--class-order"]
+    return [[*command, name] for name in (*ORDERS, "d.json", "/dev/zero", "x" * 300)]
+
+
+TUNE = [
+    *("tune", "--method", "instant", "--encoder", "encoder", "--device", "cpu", "--out", "out/tune"),
+    *(
+        "--trials",
+        "1",
+        "--tasks",
+        "3",
+        "--workers",
+        "1",
+        "--set",
+        "features=40",
+        "--benchmark",
+        "tickets.csv",
+    ),
+]
+SPACES = {
+    "a.toml": b"all = " + b"[" * 5000,
+    "b.toml": b"\xff\xfe",
+    "c.toml": b"[methods]\ninstant = 3\n",
+    "d.toml": b"[all]\nridge = {low = 1, high = " + b"9" * 5000 + b"}\n",
+}
+
+
+@attack
+def ranges_of_settings_that_are_none(room: Path) -> list[Words]:
+    for name, content in SPACES.items():
+        (room / name).write_bytes(content)
+    sparse(room / "e.toml")
+    return [[*TUNE, "--space", name] for name in (*SPACES, "e.toml", "/dev/zero", "x" * 300)]
+
+
+@attack
+def files_of_a_user_in_a_search(room: Path) -> list[Words]:
+    for name in ("thesis.tex", "trial-000/notes", "trial-x/notes"):
+        mine(room / "out/tune/instant-tickets" / name)
+    return [TUNE, [*TUNE, "--fresh"]]
+
+
+@attack
+def a_preset_and_a_database_of_a_user_in_place_of_those_of_a_search(room: Path) -> list[Words]:
+    mine(room / "out/tune/instant-tickets.toml")
+    mine(room / "out/other/instant-tickets/trials.db")
+    other = [*TUNE, "--out", "out/other"]
+    return [TUNE, [*TUNE, "--fresh"], other, [*other, "--fresh"]]
+
+
+@attack
+def a_search_that_leads_elsewhere(room: Path) -> list[Words]:
+    mine(room / "elsewhere/notes")
+    (room / "elsewhere/trials.db").write_bytes(b"")
+    (room / "out/tune").mkdir()
+    (room / "out/tune/instant-tickets").symlink_to(room / "elsewhere")
+    return [TUNE, [*TUNE, "--fresh"]]
+
+
 @attack
 def a_device_that_keeps_no_numbers(room: Path) -> list[Words]:
     return [["predict", "model", "a", "--device", name] for name in ("meta", "cuda:99", "evil", "")]

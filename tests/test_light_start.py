@@ -66,3 +66,21 @@ def test_the_classifier_itself_draws_no_figures_and_starts_no_cluster() -> None:
 )
 def test_a_command_that_computes_nothing_starts_without_torch(words: tuple[str, ...]) -> None:
     assert imported_by(typed(*words)) & HEAVY == set()
+
+
+def test_an_exported_model_answers_without_torch(tmp_path) -> None:
+    from repcl import ContinualClassifier
+    from repcl.classifier import ModelFolder
+    from repcl.classifier.export import export_model
+    from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
+
+    encoder = save_tiny_encoder(tmp_path / "encoder")
+    classifier = ContinualClassifier("instant", str(encoder), settings=cheap_settings("instant"))
+    classifier.fit(*toy("fruit", "vehicle", "weather"))
+    classifier.save(tmp_path / "model")
+    folder = ModelFolder(tmp_path / "model")
+    with folder.lock("exporting"):
+        export_model(folder)
+    found = imported_by(typed("predict", str(folder.path), "a cold pear", "--unknown"))
+    assert "onnxruntime" in found
+    assert found & (HEAVY - {"numpy"}) == set()

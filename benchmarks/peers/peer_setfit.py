@@ -1,4 +1,4 @@
-"""setfit: the encoder is trained by contrast, anew on up to ten kept texts a class and the new ones."""
+"""setfit: the encoder is trained by contrast, anew on up to ten kept texts per class and the new ones."""
 
 import json
 import tempfile

@@ -64,7 +64,7 @@ def measure(name: str, number: int, peer: str, options: argparse.Namespace) -> N
 
 
 def read_stream(name: str, number: int) -> dict[str, Any]:
-    """A stream as plain texts; `banking77:15` has at most 15 training texts a class."""
+    """A stream as plain texts; `banking77:15` has at most 15 training texts per class."""
     benchmark, _, most = name.partition(":")
     stream = load_benchmark(benchmark, round=number, max_train_per_class=int(most) if most else None)
     tasks = [{"train": plain(task.train), "test": plain(task.test)} for task in stream.tasks]
@@ -144,7 +144,7 @@ def verdict(key: str, means: dict[str, dict[str, tuple[float, float]]]) -> str:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="the tools that people would pick instead")
     parser.add_argument("--peer", action="append", choices=PEERS)
-    parser.add_argument("--benchmark", action="append", help="a name, or name:texts a class")
+    parser.add_argument("--benchmark", action="append", help="a name, or name:texts per class")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--reload", action="store_true", help="save and load after every task")
     parser.add_argument("--environments", type=Path, default=Path(".peers"))

@@ -23,6 +23,14 @@ class NotPlainFile(OSError):
     """Something else is where a plain file was expected: a link, a folder, a pipe."""
 
 
+class TooLarge(ValueError):
+    """A file has more bytes than what it should hold can need."""
+
+    def __init__(self, largest: int, size: int) -> None:
+        super().__init__(f"expected at most {largest:,} bytes, found {size:,}")
+        self.size = size
+
+
 def write_whole(path: Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file under another name, then rename it: no process ever sees half of it.
 
@@ -130,6 +138,15 @@ def open_plain(path: Path) -> Iterator[BinaryIO]:
             yield file
     finally:
         os.close(number)
+
+
+def read_plain(path: Path, largest: int) -> bytes:
+    """The bytes of a plain file; `NotPlainFile` as above, `TooLarge` for more bytes than expected, unread."""
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > largest:
+            raise TooLarge(largest, size)
+        return file.read(size)
 
 
 def is_plain(path: Path) -> bool:

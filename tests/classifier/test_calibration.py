@@ -5,7 +5,8 @@ import pytest
 
 from repcl.classifier import InvalidInput
 from repcl.classifier import state as state_module
-from repcl.classifier.calibration import Evidence, Nearness, calibrate, probabilities, unknown_rule
+from repcl.classifier.answering import Evidence, probabilities, unknown_rule
+from repcl.classifier.calibration import Nearness, calibrate
 from repcl.classifier.discovery import discover
 from repcl.classifier.inputs import as_examples
 from repcl.classifier.store.records import Calibration, Familiarity

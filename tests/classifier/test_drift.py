@@ -5,7 +5,7 @@ from math import asin, comb, sqrt
 import numpy as np
 import pytest
 
-from repcl.classifier.calibration import Evidence, UnknownRule
+from repcl.classifier.answering import Evidence, UnknownRule
 from repcl.classifier.drift import Drift, Share, cohens_h, drift, unknown_p_value
 from repcl.classifier.inputs import InvalidInput
 from repcl.classifier.store.records import Calibration

@@ -244,6 +244,30 @@ def test_a_huge_file_is_refused_within_seconds_and_takes_no_memory(model, field,
     assert time.monotonic() - start < 60
 
 
+def test_a_file_that_is_named_until_it_is_many_times_its_size_is_refused(model):
+    def change(held: dict[str, Any]) -> None:
+        largest = max(held["tensors"].values(), key=lambda blob: blob["bytes"])
+        held["pieces"] = {"rows": [largest] * (300 * 2**20 // largest["bytes"])}
+
+    forge(model, contents(change))
+    refused(model, "named so often")
+
+
+def test_what_nothing_can_use_is_not_read_though_a_record_calls_it_derived(make, tmp_path):
+    path = tmp_path / "m"
+    make("instant").fit(*toy("fruit", "vehicle")).save(path)
+
+    def change(held: dict[str, Any]) -> None:
+        start = tensor_header(GIGABYTE // 4)
+        size = len(start) + GIGABYTE // 4 * 4
+        held["derived"]["solution.9"] = sparse(path, size, "safetensors", start)
+
+    forge(path, contents(change))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert ContinualClassifier.load(path, device="cpu").predict(["a red apple"]).size == 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
+
+
 def test_a_large_file_is_hashed_in_pieces_before_it_is_read(tmp_path):
     script = f"""
 import resource

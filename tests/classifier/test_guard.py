@@ -174,9 +174,9 @@ def test_a_class_of_one_text_may_lose_it_unless_many_others_lose_none(others, re
 
 
 def overall(lost, incoming):
-    """Whether old classes as a whole, ten of ten texts, may lose one text each to a new class."""
+    """Whether old classes as a whole, ten of ten texts, may lose so many to a new class, two of each."""
     labels = [f"c{number}" for number in range(10) for _ in range(10)]
-    after = ["new" if index % 10 == 0 and index < 10 * lost else label for index, label in enumerate(labels)]
+    after = ["new" if index % 5 == 0 and index < 5 * lost else label for index, label in enumerate(labels)]
     told = compare(labels, labels, after, new_classes=["new"], incoming=incoming)
     return [reason for reason in told.reasons if reason.startswith("accuracy")]
 
@@ -188,7 +188,7 @@ def test_a_new_class_explains_one_text_more_than_it_gives_back_for_as_many_asked
 
 
 def test_a_new_class_of_one_text_explains_as_many_as_an_old_class_has():
-    assert overall(10, [("new", "new")]) == []
+    assert overall(12, [("new", "new")]) == []  # two are left, which is chance; seven were not
 
 
 def test_one_text_of_three_is_too_many_where_none_may_be_lost():

@@ -391,14 +391,14 @@ def test_the_readme_has_a_row_for_each_revision_and_says_what_hashes_tell(folder
 
 @pytest.mark.parametrize("hashes", [HASHES, ""])
 def test_a_readme_of_the_first_folders_is_known_and_written_anew(folder, hashes):
-    (folder.path / "README.md").write_text(TEMPLATE.format(rows="| 1 | then |", hashes=hashes))
+    (folder.path / "README.md").write_text(TEMPLATE.format(rows="| 1 | then |", hashes=hashes, collected=""))
     commit(folder, "c")
     assert "| 3 |" in (folder.path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("change", [lambda text: f"Mine. {text}", lambda text: f"{text} Mine."])
 def test_a_readme_in_which_a_user_wrote_is_left_alone(folder, change):
-    for text in ((folder.path / "README.md").read_text(), TEMPLATE.format(rows="", hashes="")):
+    for text in ((folder.path / "README.md").read_text(), TEMPLATE.format(rows="", hashes="", collected="")):
         (folder.path / "README.md").write_text(change(text))
         commit(folder, "c")
         assert (folder.path / "README.md").read_text() == change(text)
@@ -671,6 +671,8 @@ def test_examples_without_an_end_of_line_or_of_another_class_are_refused():
     cut = ExamplesRecord(file=blobs.put(b'{"text": "x", "label": "a"}', "jsonl"), count=0)
     with pytest.raises(DamagedModel, match="Expected 0 examples"):
         get_examples(cut, blobs, ["a"])
+    with pytest.raises(DamagedModel, match=r"Expected 1 examples in .*, found one without an end of line\."):
+        get_examples(cut.model_copy(update={"count": 1}), blobs, ["a"])
     with pytest.raises(DamagedModel, match="a class that the revision does not have"):
         get_examples(put_examples([Example("x", "a")], blobs), blobs, ["b"])
 
@@ -847,11 +849,11 @@ def test_a_folder_of_others_that_looks_like_one_of_a_killed_process_is_left_alon
 def test_a_leftover_that_vanishes_while_it_is_looked_at_is_nobody_elses(tmp_path, monkeypatch):
     (tmp_path / "lock").touch()
     (tmp_path / "blobs").mkdir()
-    listdir = os.listdir
-    vanished = {str(tmp_path / "blobs"): ["renamed by a process that lives"]}
-    monkeypatch.setattr(os, "listdir", lambda path: [*listdir(path), *vanished.pop(str(path), [])])
+    listdir, gone = os.listdir, ["renamed by a process that lives"]
+    monkeypatch.setattr(
+        os, "listdir", lambda path: [*listdir(path), *(gone if Path(path).name == "blobs" else [])]
+    )
     assert commit(ModelFolder(tmp_path), "a").number == 1
-    assert vanished == {}
 
 
 @pytest.mark.parametrize(

@@ -46,16 +46,18 @@ def test_a_run_that_fails_before_anything_is_written_is_listed_with_its_tracebac
     assert output.code == 2
     log = tmp_path / "runs/tickets-fea-round-0.error.txt"
     assert re.search(rf"Failed: tickets fea round 0: .*\(see {log}\)", output.out)
-    assert log.read_text().startswith("Traceback")
+    assert "\nTraceback (most recent call last)" in log.read_text()
 
 
-def test_a_link_in_place_of_the_traceback_is_not_followed(repcl, data_file, encoder_folder, tmp_path):
+def test_a_link_in_place_of_the_traceback_is_neither_followed_nor_replaced(
+    repcl, data_file, encoder_folder, tmp_path
+):
     (tmp_path / "runs").mkdir()
     (tmp_path / "diary.txt").write_text("mine")
     log = tmp_path / "runs/tickets-fea-round-0.error.txt"
     log.symlink_to(tmp_path / "diary.txt")
     bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--device", "cuda:99")
-    assert log.read_text().startswith("Traceback")
+    assert log.is_symlink()
     assert (tmp_path / "diary.txt").read_text() == "mine"
 
 

@@ -285,13 +285,48 @@ def test_the_gram_matrix_is_the_sum_of_outer_products() -> None:
 
 
 def test_sums_take_four_bytes_on_disk_until_they_need_eight() -> None:
-    sums = ClassSums(2)
-    sums.grow_to(1)
-    sums.add(torch.tensor([[2.0**31 - 1, 1.0]], dtype=torch.float64), torch.tensor([0]))
+    sums = full_sums()
     assert sums.state_dict()["sums"].dtype == torch.int32
-    sums.add(torch.tensor([[1.0, 1.0]], dtype=torch.float64), torch.tensor([0]))
+    sums.add(torch.tensor([[2.0**15]], dtype=torch.float64), torch.tensor([0]))
     assert sums.state_dict()["sums"].dtype == torch.int64
-    assert sums.state_dict()["sums"].tolist() == [[2**31, 2]]
+    assert sums.state_dict()["sums"].tolist() == [[2**31]]
+
+
+def full_sums() -> ClassSums:
+    """As many examples of one class as surely fit in 32 bits, the largest there are."""
+    sums = ClassSums(1)
+    sums.grow_to(1)
+    sums.add(torch.full((2**16 - 1, 1), 2.0**15, dtype=torch.float64), torch.zeros(2**16 - 1).long())
+    return sums
+
+
+def test_sums_of_many_examples_are_exact_in_memory_too() -> None:
+    sums = full_sums()
+    assert sums.sums.dtype == torch.int32
+    sums.add(torch.tensor([[2.0**15]], dtype=torch.float64), torch.tensor([0]))
+    assert sums.sums.tolist() == [[2**31]]
+    sums.add(torch.tensor([[2.0**15]], dtype=torch.float64), torch.tensor([0]), sign=-1)
+    assert sums.sums.tolist() == [[2**31 - 2**15]]
+
+
+def test_sums_that_are_united_or_merged_are_exact() -> None:
+    one, other = full_sums(), full_sums()
+    one.absorb(other, [0])
+    assert one.sums.tolist() == [[2**32 - 2**16]]
+    other.grow_to(2)
+    other.absorb(full_sums(), [1])
+    other.regroup_rows([[0, 1]], 2)
+    assert other.sums.tolist() == [[2**32 - 2**16]]
+
+
+@pytest.mark.parametrize("number", [5, 2**31])
+def test_sums_are_loaded_as_wide_as_they_were_saved(number: int) -> None:
+    saved = torch.tensor([[number]], dtype=torch.int64 if number > 5 else torch.int32)
+    sums = ClassSums(1)
+    sums.grow_to(1)
+    sums.load_state_dict({"sums": saved, "counts": torch.tensor([1])})
+    assert sums.sums.tolist() == [[number]]
+    assert sums.sums.dtype == saved.dtype
 
 
 @pytest.mark.parametrize("size", [1, 2, 513])

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 from repcl.data import Example, Task
+from repcl.errors import InvalidSetting
+from repcl.methods import build_method
 from repcl.methods.base import seeded
 from repcl.methods.frozen import instant
 from repcl.methods.frozen.instant import Instant
@@ -17,6 +19,7 @@ from repcl.methods.frozen.random_features import (
     on_grid,
 )
 from repcl.methods.frozen.ridge import LARGEST_SPECTRUM, RIDGES, choose_ridge, ridge_factor, ridge_weights
+from repcl.methods.voting import standardized
 from tests.conftest import tiny_encoder, toy_task
 
 TASK = toy_task("sentence", "fruit", "vehicle", "weather", "place")
@@ -34,7 +37,7 @@ def learned(task: Task = TASK, **settings: Any) -> Instant:
 def hidden(method: Instant, examples: list[Example], which: int) -> np.ndarray[Any, Any]:
     """relu(z W), computed plainly."""
     rows = method.embed(examples).double().numpy() / REPRESENTATION_STEPS
-    weights = method.maps.weights[which].double().numpy() / WEIGHT_STEPS
+    weights = method.maps.weights[which].T.double().numpy() / WEIGHT_STEPS
     plain = np.maximum(rows @ weights, 0.0)
     rounded: np.ndarray[Any, Any] = np.round(plain * FEATURE_STEPS) / FEATURE_STEPS
     return rounded
@@ -142,7 +145,7 @@ def test_a_large_spectrum_is_judged_by_its_first_features() -> None:
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(50, LARGEST_SPECTRUM + 50, generator=generator, dtype=torch.float64)
     targets = torch.nn.functional.one_hot(torch.arange(50) % 5, 5).double()
-    features[:, LARGEST_SPECTRUM:] *= 100.0  # the whole spectrum would choose another ridge
+    features[:, LARGEST_SPECTRUM:] = 100.0 * targets.repeat(1, 10)  # all of them would choose another ridge
     part = features[:, :LARGEST_SPECTRUM]
     assert choose_ridge(features.T @ features, features.T @ targets, 50) == choose_ridge(
         part.T @ part, part.T @ targets, 50
@@ -167,7 +170,7 @@ def test_features_are_the_rectified_products_in_whole_steps() -> None:
     maps = RandomFeatures(6, 9, 2, seed=3)
     rows = on_grid(torch.randn(5, 6, generator=torch.Generator().manual_seed(0)))
     found = maps(rows, 1)
-    plain = (rows.double() / REPRESENTATION_STEPS @ (maps.weights[1].double() / WEIGHT_STEPS)).relu()
+    plain = (rows.double() / REPRESENTATION_STEPS @ (maps.weights[1].T.double() / WEIGHT_STEPS)).relu()
     assert torch.equal(found, found.round())
     torch.testing.assert_close(found / FEATURE_STEPS, plain, rtol=0.0, atol=0.5 / FEATURE_STEPS)
 
@@ -209,3 +212,20 @@ def test_the_bytes_of_the_statistics_are_those_of_a_float32_triangle_and_the_cla
     assert method.statistics_bytes() == 2 * (triangle + sums + counts)
     embeddings = len(TASK.train) * (3 * 32 * 2 + 4)
     assert learned().statistics_bytes() == 2 * (triangle + sums + counts) + embeddings
+
+
+def test_the_vote_adds_the_standardized_scores_of_instant_and_refit() -> None:
+    task, small = toy_task("sentence", "fruit", "vehicle", "weather"), {"features": 32, "maps": 2}
+    found = {}
+    for name, settings in (("instant", small), ("refit", {}), ("instant", {**small, "vote": True})):
+        method = build_method(name, "sentence", encoder=tiny_encoder(), settings=settings)
+        method.learn(task)
+        found[type(method).__name__] = method.scores(task.test)
+    expected = standardized(found["Instant"]) + standardized(found["Refit"])
+    torch.testing.assert_close(found["Vote"], expected.float())
+
+
+def test_a_vote_without_embeddings_is_refused() -> None:
+    settings = {"vote": True, "keep_embeddings": False}
+    with pytest.raises(InvalidSetting, match="keep_embeddings"):
+        build_method("instant", "sentence", encoder=tiny_encoder(), settings=settings)

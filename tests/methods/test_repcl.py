@@ -467,3 +467,26 @@ def test_exemplars_of_events_are_chosen_by_the_trigger_mean(monkeypatch: pytest.
     features, task = chosen_by(method, monkeypatch)
     fruit = [example for example in task.train if example.label == "fruit"]
     torch.testing.assert_close(torch.from_numpy(features[0]), method.for_all(fruit, method.encoder.represent))
+
+
+def test_contrast_may_read_the_hidden_layer_of_the_classifier() -> None:
+    method = build_method(
+        "repcl", "relation", encoder=tiny_encoder("relation"), settings={"contrast_reads": "hidden"}
+    )
+    assert isinstance(method, RepCL)
+    keys = method._key_head()
+    representation = torch.randn(2, 64)
+    expected = method.contrast.projection(method.head.features(representation))
+    torch.testing.assert_close(keys(representation), expected)
+    assert method.contrast.projection[0].in_features == 32  # the hidden layer's, not the representation's 64
+
+
+def test_another_draw_gives_other_first_weights_and_the_same_draw_the_same() -> None:
+    def first_weights(draw: int) -> torch.Tensor:
+        settings = {"draw": draw}
+        method = build_method("repcl", "sentence", encoder=tiny_encoder(), settings=settings, seed=5)
+        assert isinstance(method, RepCL)
+        return method.contrast.projection[0].weight.detach()
+
+    assert torch.equal(first_weights(1), first_weights(1))
+    assert not torch.equal(first_weights(0), first_weights(1))

@@ -127,7 +127,7 @@ def test_a_partner_has_the_same_label_and_is_never_itself() -> None:
 
 
 def test_the_only_example_of_a_class_is_its_own_partner() -> None:
-    assert same_class_partners([1], [0, 7, 0], seeded()) == [1]
+    assert same_class_partners([1, 0, 2], [0, 7, 0], seeded()) == [1, 2, 0]
 
 
 def test_partners_are_drawn_uniformly_among_the_others() -> None:

@@ -1,8 +1,10 @@
-"""Which stages each method tells its observer about, in which order."""
+"""Which stages each method tells its observer about, in which order, and which losses."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from torch import Tensor
 
 from repcl.data import InputKind
 from repcl.methods import METHODS, build_method
@@ -32,6 +34,21 @@ SECOND_TASK: dict[str, list[Stage]] = {
     "lda": SOLVED,
     "refit": SOLVED,
 }
+TERMS = {
+    "repcl": "ce, con, xmlm, clean, adversarial 1",
+    "fea": "ce",
+    "emar": "ce, prototypes",
+    "rp_cre": "ce",
+    "crl": "con, kd",
+    "crecl": "ce, js, prototypes",
+    "idbr": "ce, order, retention",
+    "kcn": "ce, fd, pd",
+    "kdrk": "new, replay",
+    "aca": "ce, prototypes",
+    "sequential": "ce",
+    "joint": "ce",
+}
+"""What the losses are called in progress, trackers and analyses."""
 
 
 class Listener(Observer):
@@ -40,11 +57,15 @@ class Listener(Observer):
     def __init__(self) -> None:
         self.told: list[Stage] = []
         self.open: list[Stage] = []
+        self.terms: set[str] = set()
 
     def stage_begins(self, stage: Stage, **_: Any) -> None:
         assert self.open == []
         self.told.append(stage)
         self.open.append(stage)
+
+    def step_ends(self, terms: Mapping[str, Tensor]) -> None:
+        self.terms |= terms.keys()
 
     def stage_ends(self, stage: Stage) -> None:
         assert self.open.pop() is stage
@@ -59,3 +80,4 @@ def test_a_second_task_is_told_stage_by_stage(name: str) -> None:
     method.observer = listener = Listener()
     method.learn(toy_task(kind, "weather", train=4))
     assert (listener.told, listener.open) == (SECOND_TASK[name], [])
+    assert listener.terms == set(TERMS.get(name, "").split(", ")) - {""}

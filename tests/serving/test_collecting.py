@@ -14,7 +14,7 @@ STRANGE = [f"{word} zz {number}" for word in ("qq xx", "jj ww") for number in ra
 @pytest.fixture
 def unsure(monkeypatch):
     """The model is sure of nothing."""
-    from repcl.classifier.calibration import UnknownRule
+    from repcl.classifier.answering import UnknownRule
 
     monkeypatch.setattr(UnknownRule, "applies", lambda _, evidence: evidence.probabilities.max(axis=1) >= 0)
 

@@ -28,7 +28,7 @@ VIEWS = ("try", "teach", "classes", "review", "history")
 KNOWN = ("track_order", "refund_request", "size_advice")
 HOSTILE = "<script>window.owned = true</script>"
 HOSTILE_TEXT = "<img src=x onerror='window.owned = true'> purple unicorn number"
-JOB_PATIENCE = 120_000  # milliseconds: a learning process may have to start first, on a busy machine
+JOB_PATIENCE = 300_000  # milliseconds: a learning process may have to start first, on a busy machine
 expect.set_options(timeout=30_000)
 AXE = "axe-core@4.14.0"
 WATCH_FOR_PROGRESS = """() => {
@@ -172,7 +172,7 @@ def test_a_class_is_renamed_and_the_revision_before_can_be_used_again(open_page)
     page = open_page("classes")
     page.get_by_role("button", name="size_advice", exact=True).click()
     sheet = page.get_by_role("dialog", name="size_advice")
-    expect(sheet.get_by_text(texts_of("size_advice")[0])).to_be_visible()
+    expect(sheet.locator(".quotes li")).to_have_count(5)
     sheet.get_by_role("button", name="Rename").click()
     page.get_by_label("New name").fill("which_size")
     page.get_by_role("dialog", name="Rename the class").get_by_role("button", name="Rename").click()
@@ -200,15 +200,15 @@ def test_removing_a_class_says_what_is_deleted(open_page):
 def test_a_group_of_unsure_texts_is_named_and_taught(open_page, address):
     page = open_page("review")
     unsure = [
-        "do you hire students in the summer",
-        "are there jobs in your warehouse",
-        "i want to apply for a job",
+        "do you have a summer job for students",
+        "is there a summer job for students",
+        "any summer job for students here?",
     ]
     page.request.post(f"{address}/v1/predict", data={"texts": unsure})
     page.reload()
     group = page.get_by_role("region").filter(has_text=unsure[0])
     group.get_by_label("They are").fill("jobs")
-    group.get_by_role("button", name="Teach 3 texts").click()
+    group.get_by_role("button", name="Teach").click()
     expect(page.get_by_text("Learned, and in use")).to_be_visible(timeout=JOB_PATIENCE)
     see(page, "Review")
     expect(page.get_by_text(unsure[0])).to_have_count(0)

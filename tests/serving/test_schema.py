@@ -31,7 +31,7 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
-FEW, MANY = 10, 420
+FEW, MANY = 8, 420
 
 
 class Idle(LearningProcess):

@@ -93,7 +93,7 @@ class Benchmark:
         read = self.read_as_paper if protocol == "paper" and self.read_as_paper else self.read
         try:
             return read(folder, generator)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise InvalidData(
                 f"The files in {folder} are not laid out as the original {self.name} files "
                 f"({type(error).__name__}: {error}): {self.remedy()}."

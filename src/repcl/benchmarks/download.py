@@ -66,6 +66,8 @@ def _fetch_file(file: SourceFile, folder: Path, progress: Progress, pause_second
 
 def _continue(file: SourceFile, part: Path, progress: Progress) -> None:
     """Append to the part that is there, or start over where the server cannot resume it."""
+    if part.is_symlink():
+        raise MissingData(f"{part} is a link, and is not written through: remove it.")
     there = part.stat().st_size if part.exists() else 0
     request = Request(file.url or "", headers={"User-Agent": "repcl"})
     if there:

@@ -1,10 +1,13 @@
 """Reads a user's class order: one name per line, or a JSON list of tasks, each a list of names."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from repcl.data.rows import require_file
 from repcl.errors import InvalidData
+from repcl.files import parse_json
+
+LARGEST_FILE = 64 << 20
 
 
 def read_class_order(path: Path, known: list[str]) -> tuple[list[str], list[list[str]] | None]:
@@ -19,8 +22,12 @@ def read_class_order(path: Path, known: list[str]) -> tuple[list[str], list[list
 
 
 def _parsed(path: Path) -> tuple[list[str], list[list[str]] | None]:
-    if not path.is_file():
-        raise InvalidData(f"There is no class order file {path}: give a file with one class name per line.")
+    size = require_file(path)
+    if size > LARGEST_FILE:
+        raise InvalidData(
+            f"{path} has {size:,} bytes where at most {LARGEST_FILE:,} are read: give a file with one class "
+            "name per line."
+        )
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -38,7 +45,7 @@ def _parsed(path: Path) -> tuple[list[str], list[list[str]] | None]:
 def _json_list(path: Path, text: str) -> list[Any] | None:
     """The list that a text is in JSON, or None for a text that is plain lines."""
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError as error:
         if path.suffix.lower() != ".json":
             return None

@@ -6,7 +6,6 @@ from math import asin, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import betabinom, fisher_exact
 
 from repcl.classifier.calibration import ACCEPTED
 from repcl.classifier.inputs import InvalidInput, as_examples, common_kind
@@ -128,6 +127,8 @@ def unknown_p_value(unknown: int, texts: int, *, before: float, of: float) -> fl
     the number below it among as many further texts of the same kind is beta-binomial, whatever the
     distribution of confidences; the chance in choosing the threshold is counted in.
     """
+    from scipy.stats import betabinom  # takes a second to import
+
     return float(betabinom.sf(unknown - 1, texts, before + 1, of - before))
 
 
@@ -193,6 +194,8 @@ def _compared(
 
 def _fisher(has: int, texts: int, had: int, before: int) -> float:
     """Fisher's exact test of two shares."""
+    from scipy.stats import fisher_exact
+
     return float(fisher_exact(np.array([[has, texts - has], [had, before - had]])).pvalue)
 
 

@@ -12,8 +12,6 @@ from hashlib import sha256
 from math import ceil
 from statistics import fmean
 
-from scipy.stats import binom, binomtest
-
 from repcl.classifier.store.records import ClassChange, Comparison, LostText
 from repcl.data import Example
 
@@ -100,7 +98,14 @@ def accuracy(correct: Sequence[bool]) -> float | None:
 def mcnemar(lost: int, gained: int) -> float:
     """Exact two-sided p that a change as uneven as this one is chance."""
     changed = lost + gained
-    return float(binomtest(lost, changed, 0.5).pvalue) if changed else 1.0
+    return min(1.0, 2 * at_least(max(lost, gained), changed, 0.5)) if changed else 1.0
+
+
+def at_least(count: int, of: int, rate: float) -> float:
+    """How likely so many of all are, or more, if each has this chance (binomial)."""
+    from scipy.special import bdtrc  # `scipy.stats` takes a second more to import
+
+    return float(bdtrc(count - 1, of, rate))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -232,7 +237,7 @@ def _class_reasons(changes: Sequence[ClassChange], update: _Incoming, tolerance:
         usual = (lost - change.lost + 0.5) / (right - change.correct_before + 1)
         explained = EXPLAINED if change.taken_by in well_learned else 0.0
         rate = min(1.0, max(CHANCE, usual) + explained)
-        p_values.append(float(binom.sf(fall - 1, change.correct_before, rate)))
+        p_values.append(at_least(fall, change.correct_before, rate))
     return [
         f"class {change.name!r} lost {change.lost} of its {change.texts} texts, "
         f"{change.taken} of them to {change.taken_by!r}"
@@ -258,7 +263,7 @@ def _overall_reasons(
     explained = min(seen.lost_to_new, (update.new_to_old + 1) * per_old / max(1.0, per_new))
     unexplained = ceil(seen.lost - seen.gained - explained - ROUNDING)
     rate = min(1.0, max(CHANCE, tolerance))
-    if unexplained <= 0 or binom.sf(unexplained - 1, seen.texts, rate) >= OVERALL_ALPHA:
+    if unexplained <= 0 or at_least(unexplained, seen.texts, rate) >= OVERALL_ALPHA:
         return []
     drop = 100 * (seen.lost - seen.gained) / seen.texts
     return [f"accuracy on texts of old classes fell by {drop:.1f} points, and new classes do not explain it"]
@@ -276,7 +281,7 @@ def _label_reasons(
     known = len(touched | {change.name for change in changes})
     share = (len(touched) - 1) / max(1, known - 1)
     rate = min(1.0, share * seen.wrong / seen.texts + max(CONFUSED, tolerance))
-    if not confused or binom.sf(confused - 1, len(update.texts), rate) >= LABEL_ALPHA:
+    if not confused or at_least(confused, len(update.texts), rate) >= LABEL_ALPHA:
         return []
     return [
         f"{confused} of {len(update.texts)} texts of this update are taken for another class of it: "

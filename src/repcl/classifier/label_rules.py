@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
-from repcl.classifier.calibration import ENOUGH, Nearness, Scores, familiarity, least_of, threshold_number
+from repcl.classifier.answering import Scores, sigmoid, threshold_number
+from repcl.classifier.calibration import ENOUGH, Nearness, familiarity, least_of
 from repcl.classifier.store.records import Calibration, LabelRule, LabelRules
 from repcl.methods.frozen.shared_texts import LeftOutTexts
 
@@ -54,7 +53,7 @@ def label_probabilities(scores: Scores, rules: LabelRules, names: Sequence[str])
     """The probability of each label, whatever the others are, (texts, classes)."""
     own = [rules.classes.get(name, rules.common) for name in names]
     slopes, offsets = np.array([rule.slope for rule in own]), np.array([rule.offset for rule in own])
-    found: Scores = expit(scores * slopes + offsets)
+    found: Scores = sigmoid(scores * slopes + offsets)
     return found
 
 
@@ -96,12 +95,14 @@ def best_threshold(found: Scores, has_label: Mask, stands_for: Scores) -> float:
 def _rule(scores: Scores, has_label: Mask, stands_for: Scores) -> LabelRule:
     """Platt's sigmoid (1999) with his smoothed targets, and the threshold of the best F1."""
     slope, offset = _sigmoid(scores, has_label, stands_for)
-    found = expit(scores * slope + offset)
+    found = sigmoid(scores * slope + offset)
     threshold = best_threshold(found, has_label, stands_for) if has_label.any() else EVEN
     return LabelRule(slope=slope, offset=offset, threshold=threshold)
 
 
 def _sigmoid(scores: Scores, has_label: Mask, stands_for: Scores) -> tuple[float, float]:
+    from sklearn.linear_model import LogisticRegression  # takes a second, and answering needs none
+
     yes, no = int(has_label.sum()), int((~has_label).sum())
     targets = np.where(has_label, (yes + 1) / (yes + 2), 1 / (no + 2))
     center, spread = float(scores.mean()), max(float(scores.std()), 1e-9)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from repcl.classifier.calibration import Scores
+from repcl.classifier.answering import Scores
 from repcl.classifier.inputs import Label, are_empty, as_label, common_kind
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import Vectors, embed

@@ -7,16 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from repcl.classifier.calibration import (
-    ENOUGH,
-    Evidence,
-    Nearness,
-    Scores,
-    UnknownRule,
-    calibrate,
-    probabilities,
-    unknown_rule,
-)
+from repcl.classifier.answering import Evidence, Scores, UnknownRule, probabilities, unknown_rule
+from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
 from repcl.classifier.inputs import Label
 from repcl.classifier.known import KnownTexts
 from repcl.classifier.label_rules import Mask, calibrate_labels, has_labels, label_probabilities
@@ -194,10 +186,11 @@ class ClassifierState:
             return dict(zip(keys, examples, strict=True))
         return {example: example for example in examples}
 
-    def evidence(self, examples: Sequence[Example]) -> Evidence:
+    def evidence(self, examples: Sequence[Example], *, with_nearness: bool = True) -> Evidence:
         """What is known about examples before it is decided whether they are unknown."""
         found, nearness = self.probabilities(examples), None
-        if self.calibration.familiarity is not None and isinstance(self.method, FrozenMethod):
+        is_asked = with_nearness and self.calibration.familiarity is not None
+        if is_asked and isinstance(self.method, FrozenMethod):
             nearness = self.method.nearness(examples).double().numpy()
         return Evidence(self.method.classes, found, nearness)
 

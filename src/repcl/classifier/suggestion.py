@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repcl.classifier.calibration import Scores
+from repcl.classifier.answering import Scores
 from repcl.classifier.inputs import as_examples, common_kind
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import Vectors, embed, kept

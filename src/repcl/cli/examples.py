@@ -22,6 +22,7 @@ EXAMPLES = {
     "rollback": ["repcl rollback desk 3"],
     "accept": ["repcl accept desk"],
     "discard": ["repcl discard desk"],
+    "export": ["repcl export desk", "repcl export desk --int8"],
     "improve": ["repcl improve desk", "repcl improve desk --data tickets.csv --set trained=fea"],
     "forget": ["repcl forget desk texts.csv"],
     "discover": ["repcl discover desk inbox.txt --output groups.csv"],

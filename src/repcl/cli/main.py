@@ -15,6 +15,7 @@ from repcl.cli.discover import discover_command
 from repcl.cli.drift import drift_command
 from repcl.cli.evaluate import evaluate
 from repcl.cli.examples import end_with_examples
+from repcl.cli.export import export_command
 from repcl.cli.forget import forget_command
 from repcl.cli.guarded import run_guarded
 from repcl.cli.history import accept, discard, history, rollback
@@ -55,6 +56,7 @@ app.command(rich_help_panel=MODEL)(accept)
 app.command(rich_help_panel=MODEL)(discard)
 app.command("discover", rich_help_panel=MODEL)(discover_command)
 app.command("suggest", rich_help_panel=MODEL)(suggest_command)
+app.command("export", rich_help_panel=MODEL)(export_command)
 app.command("drift", rich_help_panel=MODEL)(drift_command)
 app.command("serve", rich_help_panel=MODEL)(serve_command)
 app.command(rich_help_panel=RESEARCH)(bench)

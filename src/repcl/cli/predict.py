@@ -1,6 +1,7 @@
 """`repcl predict`: ask a model about texts; every text gets its answer in its place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,11 +10,12 @@ import typer
 
 from repcl.cli.answered import require_room, require_table, write_table
 from repcl.cli.console import make_console, print_json, sentence_console
+from repcl.cli.label_cells import takes_several
 from repcl.cli.options import Device, Model, Revision, TextColumn, Threshold
 from repcl.cli.outputs import Force
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
-from repcl.cli.texts import Asked, Format, asked_texts
+from repcl.cli.texts import Asked, Format, asked_texts, print_note
 from repcl.cli.texts import text_examples as text_examples
 from repcl.data.label_cells import cell_of_labels
 from repcl.errors import printable
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from repcl.classifier import ContinualClassifier
-    from repcl.classifier.calibration import UnknownRule
+    from repcl.classifier.answerer import Answerer
+    from repcl.classifier.answering import UnknownRule
+    from repcl.data import Example
     from repcl.data.files import Read
 
 CHUNK = 1000
@@ -68,11 +72,21 @@ def predict(
     asked = asked_texts(text, file, text_column=text_column, form=form, keeps_columns=output is not None)
     if output is not None:
         asked = asked._replace(rows=iter(_with_room(list(asked.rows), top)))
-    from repcl.classifier import ContinualClassifier  # takes seconds; a bad file is said at once
+    from repcl.classifier.answerer import open_answerer  # may take seconds; a bad file is said at once
 
-    classifier = ContinualClassifier.load(model, revision=revision, device=device)
-    rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
-    answered = _answered(classifier, asked, top, rule, threshold)
+    if takes_several(ModelFolder(model)):
+        from repcl.classifier import ContinualClassifier
+
+        classifier = ContinualClassifier.load(model, revision=revision, device=device)
+        rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
+        answer = partial(_answer_with_labels, classifier, top, rule, threshold)
+    else:
+        answerer = open_answerer(
+            model, revision=revision, device=device, threads=1 if text else None, tell=print_note
+        )
+        rule = answerer.unknown_rule(threshold, UNKNOWN) if unknown else None
+        answer = partial(_answer, answerer, top, rule)
+    answered = _answered(answer, asked)
     if output is not None:
         _write(output, answered, top, force=force, as_json=as_json)
         return
@@ -95,7 +109,7 @@ def answers(classes: Any, probabilities: Any, top: int, is_unknown: "Sequence[bo
 
 
 def _answered(
-    classifier: "ContinualClassifier", asked: Asked, top: int, rule: "UnknownRule | None", threshold: str
+    answer: "Callable[[list[Example]], list[Answer]]", asked: Asked
 ) -> "Iterator[tuple[list[Read], list[Answer]]]":
     """Rows with their answers, a thousand at a time; an empty text is unknown, a blank line is no text."""
     no_class = None if asked.are_lines else UNKNOWN
@@ -103,16 +117,32 @@ def _answered(
     while rows := list(islice(asked.rows, CHUNK)):
         texts = [row.example for row in rows if row.example.text.strip()]
         with notes_to(sentence_console(stderr=True)):
-            probabilities = classifier.predict_proba(texts)
-            evidence = classifier.fitted_state().evidence(texts)
-            is_unknown = rule.applies(evidence).tolist() if rule else [False] * len(texts)
-        answered = answers(classifier.classes_, probabilities, top, is_unknown)
-        if classifier.fitted_state().is_multilabel:
-            answered = _with_labels(classifier, answered, probabilities, threshold)
-            if rule is not None:
-                answered = [_unknown_without_labels(answer) for answer in answered]
-        found = iter(answered)
+            found = iter(answer(texts))
         yield rows, [next(found) if row.example.text.strip() else nothing for row in rows]
+
+
+def _answer(
+    answerer: "Answerer", top: int, rule: "UnknownRule | None", texts: "list[Example]"
+) -> list[Answer]:
+    """Answers of one label each."""
+    probabilities, is_unknown = answerer.answer(texts, rule)
+    return answers(answerer.classes_, probabilities, top, is_unknown.tolist())
+
+
+def _answer_with_labels(
+    classifier: "ContinualClassifier",
+    top: int,
+    rule: "UnknownRule | None",
+    threshold: str,
+    texts: "list[Example]",
+) -> list[Answer]:
+    """Answers of several labels each."""
+    probabilities = classifier.predict_proba(texts)
+    evidence = classifier.fitted_state().evidence(texts)
+    is_unknown = rule.applies(evidence).tolist() if rule else [False] * len(texts)
+    found = answers(classifier.classes_, probabilities, top, is_unknown)
+    answered = _with_labels(classifier, found, probabilities, threshold)
+    return answered if rule is None else [_unknown_without_labels(answer) for answer in answered]
 
 
 def _with_labels(

@@ -43,11 +43,13 @@ def stage_bars(console: Console) -> "Iterator[Observer]":
 @contextmanager
 def notes_to(console: Console) -> Iterator[None]:
     """Print warnings as plain notes; what the guard says is reported elsewhere."""
-    from repcl.classifier import ForgettingWarning
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
+    if not caught:
+        return
+    from repcl.classifier import ForgettingWarning
+
     for text in dict.fromkeys(
         str(warning.message) for warning in caught if warning.category is not ForgettingWarning
     ):

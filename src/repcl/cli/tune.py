@@ -73,7 +73,7 @@ def tune(
     from repcl.benchmarks import StreamSpec
     from repcl.experiments.runs.ray_cluster import check_reachable
     from repcl.experiments.runs.spec import RunOptions
-    from repcl.experiments.tuning.outcome import write_preset
+    from repcl.experiments.tuning.outcome import preset_file, write_preset
     from repcl.experiments.tuning.search import plan_search
     from repcl.experiments.tuning.trials import TrialStore
     from repcl.methods.variants import split_variant
@@ -107,6 +107,7 @@ def tune(
         command=typed_command(),
     )
     search = plan_search(method, streams, options, space=space, out=out)
+    preset_file(search)  # refused before the work, not after it
     console = make_console()
     if any(number in REPORTED for number in numbers):
         console.print(
@@ -118,8 +119,8 @@ def tune(
     with TrialStore(search.folder, search.identity, search.space, group=group, fresh=fresh) as store:
         finished = _watched(search, store, trials, _engine(ray), at_a_time, console)
     _show(search, finished, console)
-    preset_file = write_preset(search, finished, typed_command())
-    console.print(f"Preset: {preset_file}", highlight=False, soft_wrap=True)
+    written = write_preset(search, finished, typed_command())
+    console.print(f"Preset: {written}", highlight=False, soft_wrap=True)
 
 
 def _engine(ray: str | None) -> "Engine":

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream
+from repcl.data.examples import Example, InputKind, Provenance, Span, Task, TaskStream, TokenizedExample
 from repcl.data.order import class_order, equal_parts, round_seed
 from repcl.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from repcl.data.batches import Batch, Batches, TokenizedExample
+    from repcl.data.batches import Batch, Batches
 
 __all__ = [
     "Batch",
@@ -27,6 +27,6 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "batches": ["Batch", "Batches", "TokenizedExample"],
+        "batches": ["Batch", "Batches"],
     },
 )

@@ -1,4 +1,4 @@
-"""Tokenized examples and how they become padded batches of similar length."""
+"""How tokenized examples become padded batches of similar length."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -7,13 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-
-@dataclass(frozen=True, slots=True)
-class TokenizedExample:
-    """Token ids of one text and the token spans `[start, end)` that its representation is read from."""
-
-    ids: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
+from repcl.data.examples import TokenizedExample
+from repcl.data.padding import by_length, padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +34,7 @@ def collate(
     device: torch.device,
 ) -> Batch:
     """Pad rows on the right to the longest of them."""
-    length = max(len(row.ids) for row in rows)
-    ids = torch.full((len(rows), length), pad_id)
-    mask = torch.zeros((len(rows), length), dtype=torch.long)
-    for index, row in enumerate(rows):
-        ids[index, : len(row.ids)] = torch.tensor(row.ids)
-        mask[index, : len(row.ids)] = 1
-    spans = torch.tensor([row.spans for row in rows])
+    ids, mask, spans = map(torch.from_numpy, padded(rows, pad_id))
     moved = (part.to(device) for part in (ids, mask, spans, torch.tensor(labels), torch.tensor(positions)))
     return Batch(*moved)
 
@@ -133,5 +122,4 @@ class Batches:
             return [[drawn[at] for at in batch] for batch in order]
         if self.generator is not None:
             return similar_length_order(lengths, self.batch_size, self.generator)
-        by_length = sorted(range(len(lengths)), key=lambda row: lengths[row])
-        return [by_length[at : at + self.batch_size] for at in range(0, len(by_length), self.batch_size)]
+        return by_length(lengths, self.batch_size)

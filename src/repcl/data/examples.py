@@ -46,6 +46,14 @@ class Example:
         return cls(text, label, **spans)
 
 
+@dataclass(frozen=True, slots=True)
+class TokenizedExample:
+    """Token ids of one text and the token spans `[start, end)` that its representation is read from."""
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True)
 class Task:
     """Classes that are learned together, with their training and test examples."""

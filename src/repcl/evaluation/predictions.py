@@ -3,10 +3,13 @@
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from repcl.errors import ResultMismatch
-from repcl.files import parse_json, write_whole
+from repcl.files import NotPlainFile, open_plain, parse_json, write_whole
+
+LONGEST_LINE = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,12 @@ def write_predictions(path: Path, tested: Iterable[TestedExample]) -> None:
 
 def read_predictions(path: Path) -> list[TestedExample]:
     """Read what `write_predictions` wrote."""
-    with path.open("rb") as file:
-        return [_read_row(line, where=f"{path}, line {number}") for number, line in enumerate(file, start=1)]
+    try:
+        with open_plain(path) as file:
+            lines = iter(partial(file.readline, LONGEST_LINE), b"")
+            return [_read_row(line, where=f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    except NotPlainFile as error:
+        raise ResultMismatch(f"Expected predictions in a plain file, found that {error}.") from error
 
 
 def _read_row(line: bytes, *, where: str) -> TestedExample:

@@ -5,8 +5,6 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 Features = NDArray[np.floating[Any]]
@@ -21,6 +19,9 @@ def nearest_to_centers(features: Features, count: int) -> list[int]:
     wanted = min(count, len(features))
     if wanted in (0, len(features)):
         return list(range(wanted))
+    from sklearn.cluster import KMeans  # takes a second to import, and answering needs none
+    from sklearn.exceptions import ConvergenceWarning
+
     clusters = min(wanted, len(np.unique(features, axis=0)))  # equal texts cannot be different centers
     with threadpool_limits(1), catch_warnings():  # one thread: the same bits however many cores there are
         simplefilter("ignore", ConvergenceWarning)  # rows that differ by rounding alone are filled up below

@@ -15,7 +15,14 @@ from repcl.data.batches import balanced_draw
 from repcl.errors import InvalidData, InvalidSetting
 from repcl.memory import ExemplarMemory, nearest_to_centers
 from repcl.memory.selection import Features
-from repcl.methods.settings import ClassifierSettings, MemorySettings, MethodSettings, ReplaySettings
+from repcl.methods.settings import (
+    ClassifierSettings,
+    MemorySettings,
+    MethodSettings,
+    ReplaySettings,
+    TrainingSettings,
+    with_speed,
+)
 from repcl.model import READOUTS, ClassifierHead, Encoder, Processes, Readout, RowOwner, only_rows
 from repcl.training import LossTerms, Observer, Stage
 
@@ -61,6 +68,8 @@ class Method(RowOwner, ABC):
         self.generator = torch.Generator()
         self.occurring_ids: Tensor | None = None
         self.memory = ExemplarMemory(0)
+        if isinstance(settings, TrainingSettings):
+            encoder.freeze_lower(settings.frozen_layers or 0.0)
         if isinstance(settings, MemorySettings):
             self.memory = ExemplarMemory(settings.memory_per_class, settings.memory_total)
         if isinstance(settings, ClassifierSettings):
@@ -88,9 +97,9 @@ class Method(RowOwner, ABC):
         return cls
 
     @classmethod
-    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:  # noqa: ARG003
+    def resolved(cls, settings: MethodSettings, kind: InputKind) -> MethodSettings:
         """The settings with everything decided that they left open for this input kind."""
-        return settings
+        return with_speed(settings, kind) if isinstance(settings, TrainingSettings) else settings
 
     @classmethod
     def readout(cls, settings: MethodSettings, kind: InputKind) -> Readout:  # noqa: ARG003 (for subclasses)
@@ -108,6 +117,28 @@ class Method(RowOwner, ABC):
         """Scores of all seen classes, (batch, seen classes); the highest is predicted."""
         scores: Tensor = self.head(self.encoder.represent(batch))
         return scores[:, : len(self.classes)]
+
+    def exported_solution(self) -> dict[str, Tensor]:
+        """Derived tensors that an export is handed with every question; with any, it serves all revisions."""
+        return {}
+
+    def exported_answers(
+        self,
+        batch: Batch,
+        class_sizes: Tensor,  # noqa: ARG002 (for learners that share an export)
+        solution: Sequence[Tensor],  # noqa: ARG002
+    ) -> tuple[Tensor, ...]:
+        """What an export computes: its operations are written down as they are done here.
+
+        Args:
+            batch: the texts.
+            class_sizes: how many texts each class was learned from, where that is counted.
+            solution: the tensors of `exported_solution`.
+
+        Returns:
+            Scores of all seen classes and, from learners that share an export, representations on the grid.
+        """
+        return (self.class_scores(batch),)
 
     def exemplar_features(self, batch: Batch) -> Tensor:
         """What exemplars are chosen by, (batch, size)."""
@@ -148,8 +179,10 @@ class Method(RowOwner, ABC):
         ) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
-            self.occurring_ids = self.encoder.occurring_ids([*task.train, *self.memory])
-            self.learn_task(task)
+            shown = [*task.train, *self.memory]
+            self.occurring_ids = self.encoder.occurring_ids(shown)
+            with self.encoder.kept_states(shown):
+                self.learn_task(task)
         self.tasks_learned += 1
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
@@ -198,6 +231,10 @@ class Method(RowOwner, ABC):
 
     def derived(self) -> dict[str, Tensor]:
         """What can be computed again from the rest of the state; it is saved to save time only."""
+        return {}
+
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of what `take_derived` takes over; nothing else is read from a file."""
         return {}
 
     def take_derived(self, found: Mapping[str, Tensor]) -> None:

@@ -1,6 +1,7 @@
 """How a method is put together with its encoder."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ import torch
 from repcl.data import InputKind
 from repcl.errors import InvalidSetting
 from repcl.methods.base import BEFORE_THE_FIRST_TASK, Method, seeded
-from repcl.methods.settings import MethodSettings, make_settings
+from repcl.methods.settings import MethodSettings, TrainingSettings, make_settings
 from repcl.methods.table import method_entry
 from repcl.model import ALONE, Encoder, Processes, chosen_device, load_encoder
 from repcl.model.machine import too_large
@@ -52,10 +53,11 @@ def build_method(
             f"Method {name!r} works on {', '.join(chosen.kinds)} input, not on {kind} input."
         )
     checked = chosen.resolved(make_settings(chosen.settings_class(settings), settings), kind)
+    together = processes or (encoder.processes if isinstance(encoder, Encoder) else ALONE)
+    if isinstance(checked, TrainingSettings) and checked.precision == "bf16":
+        together = replace(together, precision="bf16")
     if isinstance(encoder, Encoder):
-        encoder.processes = processes or encoder.processes
-        processes = encoder.processes
-    together = processes or ALONE
+        encoder.processes = together
     if isinstance(encoder, Encoder) and encoder.device.type == "meta":
         where = encoder.device  # to see what a method would take
     else:

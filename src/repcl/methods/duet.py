@@ -216,6 +216,15 @@ class Duet(Method):
         parts = self.frozen_parts.items()
         return {f"frozen.{name}.{path}": own for name, part in parts for path, own in part.derived().items()}
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the frozen parts."""
+        parts = self.frozen_parts.items()
+        return {
+            f"frozen.{name}.{path}": shape
+            for name, part in parts
+            for path, shape in part.derived_shapes().items()
+        }
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Hand each frozen part what it computed before."""
         for name, part in self.frozen_parts.items():

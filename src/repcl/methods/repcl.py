@@ -2,6 +2,8 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -19,7 +21,9 @@ from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ClassifierSettings, ReplaySettings
 from repcl.model import drop_other_rows, output_places, output_rows
 from repcl.model.heads import plain_linear
-from repcl.training import LossTerms, Stage, adversarial_losses, default_groups, run_stage
+from repcl.training import LossTerms, Stage, adversarial_losses, ascend, default_groups, run_stage
+
+IN_PASS_SHARE = 0.25  # most of a batch has to stay readable
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -53,6 +57,19 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     adversarial_step_size: float = Field(0.1, ge=0, description="α")
     adversarial_radius: float = Field(0.2, ge=0, description="ε; 0 for no limit")
     clean_weight: float = Field(1.0, ge=0, description="weight of the clean loss beside the adversarial one")
+    generation_in_pass: bool | None = Field(
+        None,
+        description="mask a quarter of the batch at most and let its other texts help, instead of encoding "
+        "further texts; fast: yes",
+    )
+    task_vocabulary: bool | None = Field(
+        None, description="predict masked tokens among those of task and memory only; fast: yes"
+    )
+    cached_attack: bool | None = Field(
+        None,
+        description="keep each exemplar's perturbation from epoch to epoch, so that an attack takes one "
+        "pass; fast: yes",
+    )
     draw: int = Field(
         0, ge=0, description="another number gives other first weights, orders and dropout on the same data"
     )
@@ -62,6 +79,18 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
         """Which of several runs on the same data this is."""
         return self.draw
 
+    fast: ClassVar[Mapping[str, Any]] = {
+        **ClassifierSettings.fast,
+        "generation_in_pass": True,
+        "task_vocabulary": True,
+        "cached_attack": True,
+    }
+    exact: ClassVar[Mapping[str, Any]] = {
+        **ClassifierSettings.exact,
+        "generation_in_pass": False,
+        "task_vocabulary": False,
+        "cached_attack": False,
+    }
     search: ClassVar[Mapping[str, Dimension]] = {
         **ClassifierSettings.search,
         "contrast_weight": Range(0.01, 0.5, is_log=True, unless={"contrast": "none"}),
@@ -126,17 +155,24 @@ class RepCL(Method):
         batches = self.batches(task.train, settings.batch_size)
         retain = retention(self, task.train, settings.retain)
         has_tokens = settings.generation != "none"
-        with self.occurring_rows(others_learn=has_tokens):  # any token may be predicted
+        # any token of the vocabulary may be predicted
+        with self.occurring_rows(others_learn=has_tokens and not settings.task_vocabulary):
             contrast = self._contrast_loss(batches) if settings.contrast != "none" else None
             generate, token_head = self._generation_loss(batches) if has_tokens else (None, None)
 
             def losses(batch: Batch) -> LossTerms:
-                representation = self.encoder.represent(batch)
+                generated: Tensor | None = None
+                if token_head is not None and settings.generation_in_pass:
+                    representation, generated = self._read_masked(batch, token_head)
+                else:
+                    representation = self.encoder.represent(batch)
+                    if generate:
+                        generated = generate(batch, representation)
                 terms = {"ce": cross_entropy(self.head(representation), batch.labels)}
                 if contrast:
                     terms["con"] = settings.contrast_weight * contrast(batch, representation)
-                if generate:
-                    terms[settings.generation] = settings.generation_weight * generate(batch, representation)
+                if generated is not None:
+                    terms[settings.generation] = settings.generation_weight * generated
                 if retain:
                     terms["retain"] = retain(batch, representation)
                 return terms
@@ -202,32 +238,59 @@ class RepCL(Method):
         head = TokenHead(
             encoder.hidden_size, encoder.representation_size if is_crossed else 0, vocabulary
         ).to(encoder.device)
-        special = torch.tensor(encoder.special_ids, device=encoder.device)
 
         def loss(batch: Batch, representation: Tensor) -> Tensor:
             # A random part of the batch gives the same gradient on average, at a part of the price.
             rows = torch.randperm(len(batch), generator=self.generator)[: ceil(share * len(batch))]
             partners = same_class_partners(batch.positions[rows].tolist(), batches.labels, self.generator)
             other = batches.take(partners)
-            ids, masked = mask_tokens(
-                other.ids,
-                ~torch.isin(other.ids, special) & other.mask.bool(),
-                probability=settings.mask_probability,
-                mask_id=int(encoder.tokenizer.mask_token_id),
-                generator=self.generator,
-            )
-            states = encoder(Batch(ids, other.mask, other.spans, other.labels, other.positions))
+            ids, masked = self._mask(other)
+            states = encoder(replace(other, ids=ids))
             helpers = representation[rows][masked.nonzero()[:, 0]]  # f(x) of each masked token's partner
-            scores = head(states[masked], helpers if is_crossed else None, *output_rows(table))
-            return masked_token_loss(scores, output_places(table, other.ids[masked]))
+            return self._recovery_loss(head, states[masked], helpers, other.ids[masked])
 
         return loss, head
+
+    def _read_masked(self, batch: Batch, head: "TokenHead") -> tuple[Tensor, Tensor]:
+        """Representations of a batch, some of its texts masked, and the loss of recovering their tokens."""
+        share = min(self.settings.generation_share, IN_PASS_SHARE)
+        chosen, partners = clean_partners(batch.labels, ceil(share * len(batch)), self.generator)
+        ids, masked = self._mask(batch)
+        is_chosen = torch.zeros_like(batch.labels, dtype=torch.bool)
+        is_chosen[chosen] = True
+        masked &= is_chosen[:, None]
+        states = self.encoder(replace(batch, ids=torch.where(masked, ids, batch.ids)))
+        representation = self.encoder.readout.pool(states, batch)
+        helped_by = torch.zeros_like(batch.labels)
+        helped_by[chosen] = partners
+        helpers = representation[helped_by[masked.nonzero()[:, 0]]]
+        return representation, self._recovery_loss(head, states[masked], helpers, batch.ids[masked])
+
+    def _mask(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The ids of a batch with some tokens masked, and which."""
+        special = torch.tensor(self.encoder.special_ids, device=batch.ids.device)
+        return mask_tokens(
+            batch.ids,
+            ~torch.isin(batch.ids, special) & batch.mask.bool(),
+            probability=self.settings.mask_probability,
+            mask_id=int(self.encoder.tokenizer.mask_token_id),
+            generator=self.generator,
+        )
+
+    def _recovery_loss(self, head: "TokenHead", states: Tensor, helpers: Tensor, targets: Tensor) -> Tensor:
+        """Cross-entropy of masked tokens from their states and, unless it is plain MLM, their helpers."""
+        table = self.encoder.word_embeddings
+        help_ = helpers if self.settings.generation == "xmlm" else None
+        scores = head(states, help_, *output_rows(table))
+        return masked_token_loss(scores, output_places(table, targets))
 
     def _replay(self) -> None:
         """L_replay = L_ce + L_adv on the balanced memory."""
         settings = self.settings
         batches = self.memory_batches(settings.batch_size)
-        losses = self._attacked if settings.adversarial else self.classify
+        losses: Callable[[Batch], LossTerms | Iterator[LossTerms]] = self.classify
+        if settings.adversarial:
+            losses = partial(self._attacked_again, {}) if settings.cached_attack else self._attacked
         run_stage(self, Stage.REPLAY, batches, losses, settings.stage(settings.replay_epochs))
 
     def _attacked(self, batch: Batch) -> Iterator[LossTerms]:
@@ -241,6 +304,31 @@ class RepCL(Method):
             radius=settings.adversarial_radius,
             clean_weight=settings.clean_weight,
         )
+
+    def _attacked_again(self, kept: dict[int, Tensor], batch: Batch) -> Iterator[LossTerms]:
+        """One pass: half of the texts under the perturbation that their last one led to, half clean.
+
+        Args:
+            kept: perturbation of each exemplar, (its length, hidden), by its position; grows here.
+            batch: the exemplars.
+        """
+        settings, lengths = self.settings, batch.mask.sum(dim=1).tolist()
+        start = torch.zeros(*batch.ids.shape, self.encoder.hidden_size, device=batch.ids.device)
+        positions = batch.positions.tolist()
+        for row in torch.randperm(len(batch), generator=self.generator)[: len(batch) // 2].tolist():
+            if positions[row] in kept:
+                start[row, : lengths[row]] = kept[positions[row]]
+        start.requires_grad_()
+        loss = cross_entropy(self.head(self.encoder.represent(batch, start)), batch.labels)
+        yield {"attacked": (settings.clean_weight + 1.0) * loss}
+        if start.grad is not None:
+            moved = ascend(
+                start,
+                start.grad,
+                step_size=settings.adversarial_step_size,
+                radius=settings.adversarial_radius,
+            )
+            kept.update({at: moved[row, : lengths[row]] for row, at in enumerate(positions)})
 
 
 class ContrastHead(nn.Module):
@@ -340,6 +428,27 @@ def same_class_partners(
         shift = int(torch.randint(1, len(others), (1,), generator=generator))
         partners.append(others[(others.index(row) + shift) % len(others)])
     return partners
+
+
+def clean_partners(labels: Tensor, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """At most `count` random rows, and for each another row of its class that is not among them.
+
+    Rows whose class has no other row left are dropped.
+
+    Args:
+        labels: (batch,) the class of each row.
+        count: how many rows are wanted.
+        generator: where the draws come from, on the CPU.
+    """
+    order = torch.randperm(len(labels), generator=generator)
+    chosen, others = order[:count], order[count:]
+    own = labels.cpu()
+    is_partner = own[chosen][:, None] == own[others]  # (chosen, others)
+    has_one = is_partner.any(dim=1)
+    if not has_one.any():
+        return chosen[:0].to(labels.device), chosen[:0].to(labels.device)
+    drawn = torch.multinomial(is_partner[has_one].float(), 1, generator=generator)[:, 0]
+    return chosen[has_one].to(labels.device), others[drawn].to(labels.device)
 
 
 def mask_tokens(

@@ -1,13 +1,15 @@
 """Settings of methods: frozen, checked once, the only knobs, and the source of `--set` options."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
+from repcl.data import InputKind
 from repcl.errors import InvalidSetting, UnknownName, shortened
 from repcl.methods.search_ranges import Dimension, Range
+from repcl.model.precision import gains_from_bfloat16
 from repcl.training import StageSettings
 
 LARGEST_NUMBER = 2**32
@@ -49,6 +51,22 @@ class TrainingSettings(MethodSettings):
     weight_decay: float = Field(0.01, ge=0, description="of AdamW")
     warmup_epochs: float = Field(0.0, ge=0, description="epochs in which the rates rise from zero")
     clip_norm: float = Field(10.0, gt=0, description="largest norm of the gradient")
+    speed: Literal["exact", "fast"] = Field(
+        "exact", description="fast learns another, cheaper model: it decides the settings below left open"
+    )
+    precision: Literal["full", "bf16"] | None = Field(
+        None, description="of the encoder; fast: bf16 where this processor gains from it"
+    )
+    frozen_layers: float | None = Field(
+        None,
+        ge=0,
+        lt=1,
+        description="share of the encoder's layers, from below, that never learn; fast: half",
+    )
+
+    fast: ClassVar[Mapping[str, Any]] = {"frozen_layers": 0.5}
+    exact: ClassVar[Mapping[str, Any]] = {"precision": "full", "frozen_layers": 0.0}
+    """What settings that are left open mean with either speed."""
 
     search: ClassVar[Mapping[str, Dimension]] = {
         "learning_rate": Range(1e-5, 2e-4, is_log=True),
@@ -94,6 +112,20 @@ class ReplaySettings(MemorySettings):
 
 
 Settings = TypeVar("Settings", bound=MethodSettings)
+Training = TypeVar("Training", bound=TrainingSettings)
+
+
+def with_speed(settings: Training, kind: InputKind) -> Training:
+    """The settings with everything decided that `speed` decides, for this input kind and processor."""
+    chosen = dict(settings.exact)
+    if settings.speed == "fast":
+        chosen |= settings.fast
+        if kind == "relation":
+            chosen["frozen_layers"] = 0.0  # markers are new words: they have to learn
+        if settings.precision is None and gains_from_bfloat16():
+            chosen["precision"] = "bf16"
+    left_open = {name: value for name, value in chosen.items() if getattr(settings, name) is None}
+    return settings.model_copy(update=left_open)
 
 
 def make_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from repcl.data import Example
 from repcl.errors import InvalidData, ResultMismatch
-from repcl.files import parse_json
+from repcl.files import parse_json, read_plain
 from repcl.methods.base import Method, is_of_encoder
 from repcl.methods.build import build_method
 from repcl.model import Encoder, Processes, RowOwner
 
 FORMAT = 1
+LARGEST_STATE = 64 << 20
 STATE, WEIGHTS, MEMORY = "state.json", "weights.safetensors", "memory.jsonl"
 
 
@@ -120,7 +121,7 @@ def grow_to_shapes(module: nn.Module, saved: Mapping[str, Tensor]) -> None:
 
 def _read_state(path: Path) -> dict[str, Any]:
     try:
-        state: dict[str, Any] = parse_json(path.read_bytes())
+        state: dict[str, Any] = parse_json(read_plain(path, LARGEST_STATE))
         version = state["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultMismatch(

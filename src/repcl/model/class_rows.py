@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 
 Merge = Callable[[Tensor], Tensor]
@@ -45,6 +44,8 @@ class RowOwner(nn.Module):
             if tensor is None:  # a layer without bias
                 continue
             rows = tensor.detach()
-            merged = [merge(rows[list(group)]) for group in groups]
-            kept = torch.cat([torch.stack(merged) if merged else rows[:0], rows[classes:]])
+            kept = rows[[*(group[0] for group in groups), *range(classes, len(rows))]]
+            for index, group in enumerate(groups):
+                if len(group) > 1:
+                    kept[index] = merge(rows[list(group)])
             setattr(self, name, nn.Parameter(kept) if isinstance(tensor, nn.Parameter) else kept)

@@ -22,7 +22,7 @@ BATCH = 64
 FEWEST_ROWS = 4
 MOST_PADDED = 1.3
 """How many times as long as the shortest text of a batch the longest may be, where lengths are mixed."""
-LARGEST_CACHE = 1 << 29
+LARGEST_CACHE = 1 << 28
 
 Question = tuple[str, Span | None, Span | None, Span | None]
 

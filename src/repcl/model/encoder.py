@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, cast
 
 import torch
@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from repcl.data import Batch, Example, TokenizedExample
 from repcl.errors import EncoderUnavailable
+from repcl.model.lower_layers import LowerLayers
 from repcl.model.processes import ALONE, Processes
-from repcl.model.readouts import Readout, special_frame
+from repcl.model.readouts import Readout, note_shortened, special_frame
 from repcl.model.tokenizer import caught
 from repcl.model.untrusted import Unusable, shown
 from repcl.model.vocabulary import OccurringRows
@@ -63,6 +64,8 @@ class Encoder(nn.Module):
         self.special_ids = sorted({*tokenizer.all_special_ids, *markers})
         self.remembered = REMEMBERED  # texts whose tokens are kept
         self._tokenized = _tokenized_before(self)
+        self.lower: LowerLayers | None = None
+        """The lower layers, where they are frozen."""
 
     @property
     def hidden_size(self) -> int:
@@ -84,7 +87,7 @@ class Encoder(nn.Module):
     @property
     def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special tokens that stand before and after a text."""
-        return special_frame(self.tokenizer)
+        return special_frame(self.tokenizer.backend_tokenizer)
 
     @property
     def device(self) -> torch.device:
@@ -95,6 +98,18 @@ class Encoder(nn.Module):
     def word_embeddings(self) -> nn.Embedding:
         """The table of word embeddings, found through transformers' own interface."""
         return _word_embeddings(self.backbone)
+
+    def freeze_lower(self, share: float) -> None:
+        """Let the word embeddings and this share of the layers, from below, never learn."""
+        if share:
+            self.lower = LowerLayers(self.backbone, share)
+            self.lower.freeze(self.backbone)
+
+    def kept_states(self, examples: Sequence[Example]) -> AbstractContextManager[None]:
+        """Within it, what frozen layers make of these examples is computed once."""
+        if self.lower is None:
+            return nullcontext()
+        return self.lower.kept_for(row.ids for row in self.tokenize(examples))
 
     def read_with(self, readout: Readout) -> None:
         """Be read in another way from now on; the readout needs no markers that are not there."""
@@ -108,11 +123,7 @@ class Encoder(nn.Module):
         found = {example: self._tokenized.get(example) for example in examples}
         fresh = [example for example, row in found.items() if row is None]
         rows, shortened = self._prepare(fresh)
-        if shortened:
-            warnings.warn(
-                f"{shortened} of {len(fresh)} texts have over {self.max_length} tokens and were shortened.",
-                stacklevel=2,
-            )
+        note_shortened(shortened, len(fresh), self.max_length)
         known = dict(zip(fresh, rows, strict=True))
         self._tokenized.update(known)  # other threads share it, and may clear it at any moment
         return [found[example] or known[example] for example in examples]
@@ -125,7 +136,9 @@ class Encoder(nn.Module):
     def _prepare(self, examples: Sequence[Example]) -> tuple[list[TokenizedExample], int]:
         try:
             with caught("the tokenizer gave up"):
-                return self.readout.prepare(examples, self.tokenizer, max_length=self.max_length)
+                return self.readout.prepare(
+                    examples, self.tokenizer.backend_tokenizer, max_length=self.max_length
+                )
         except Unusable as error:
             raise EncoderUnavailable(
                 f"Encoder {shown(self.name)!r} cannot read these texts: {error}; use another encoder."
@@ -176,6 +189,9 @@ class Encoder(nn.Module):
         self, batch: Batch, perturbation: Tensor | None, depths: Sequence[float], segments: Tensor | None
     ) -> Tensor:
         is_deep = tuple(depths) != (1.0,)
+        if self.lower is not None and not is_deep:
+            with self.processes.encoder_precision(batch.ids.device):
+                return self.lower.states(self.backbone, batch, perturbation, segments).float()
         with self.processes.encoder_precision(batch.ids.device) as is_mixed:
             if perturbation is None:
                 inputs = {"input_ids": batch.ids}
@@ -191,7 +207,9 @@ class Encoder(nn.Module):
         return states.float() if is_mixed else states
 
     def __deepcopy__(self, memo: dict[int, object]) -> Encoder:
-        return self.with_backbone(copy.deepcopy(self.backbone, memo)).train(self.training)
+        copied = self.with_backbone(copy.deepcopy(self.backbone, memo)).train(self.training)
+        copied.lower = self.lower  # equal weights make equal states
+        return copied
 
     def with_backbone(self, backbone: PreTrainedModel) -> Encoder:
         """The same encoder with other weights; tokenizer, readout and tokenized texts are shared."""
@@ -219,6 +237,7 @@ class Encoder(nn.Module):
             raise RuntimeError(f"Encoder {self.name!r} was built without a way to reload its weights.")
         try:
             self.load_state_dict(self._reload())
+            self.freeze_lower(self.lower.share if self.lower is not None else 0.0)  # other states than before
         except RuntimeError as error:
             raise EncoderUnavailable(
                 f"Expected the weights that this model was made from, found others in {shown(self.name)!r}: "

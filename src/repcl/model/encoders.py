@@ -131,7 +131,7 @@ def check_together(tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel
     if max(tokenizer.get_vocab().values()) >= rows:
         raise Unusable(f"the tokenizer has more words than the {rows} that the encoder knows")
     with caught("the tokenizer cannot read a text"):
-        frame = special_frame(tokenizer)
+        frame = special_frame(tokenizer.backend_tokenizer)
     longest = min(int(backbone.config.max_position_embeddings) - 2, int(tokenizer.model_max_length))
     if longest - sum(map(len, frame)) < FEWEST_TOKENS:
         raise Unusable(f"expected room for {FEWEST_TOKENS} tokens of a text, found {longest} in all")
@@ -140,7 +140,7 @@ def check_together(tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel
 def try_out(tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> Tensor:
     """The states of a text of one letter, which show whether the transformer works at all."""
     with caught("the encoder cannot read a text"), torch.no_grad():
-        before, after = special_frame(tokenizer)
+        before, after = special_frame(tokenizer.backend_tokenizer)
         ids = [*before, *tokenizer("a", add_special_tokens=False)["input_ids"], *after]
         inputs = torch.tensor([ids, ids], device=next(backbone.parameters()).device)
         states: Tensor = backbone(input_ids=inputs, attention_mask=torch.ones_like(inputs)).last_hidden_state

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from torch import Tensor
-from torch.nn.functional import normalize
-
-from repcl.data import Batch, Example, InputKind
+from repcl.data import Example, InputKind
 from repcl.model.readouts import Pieces, Readout, SentenceReadout, marked_pieces
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from tokenizers import Tokenizer
+    from torch import Tensor
+
+    from repcl.data import Batch
 
 LAST_LAYER = (1.0,)
 FROZEN_DEPTHS: Mapping[InputKind, tuple[float, ...]] = {
@@ -40,15 +40,17 @@ class LayeredReadout(Readout):
         self.depths = depths
         self.width = (1 + len(self.marks)) * len(depths)
 
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: Tokenizer) -> Iterable[Pieces]:
         """Tokens of each text, with the spans of the whole text and of its marks."""
         for pieces in marked_pieces(examples, tokenizer, self.marks):
             yield pieces._replace(spans=[(0, len(pieces.ids)), *pieces.spans])
 
     def pool(self, states: Tensor, batch: Batch) -> Tensor:
         """(batch, length, depths · hidden) -> (batch, spans · depths · hidden)."""
+        from torch.nn.functional import normalize
+
         means = super().pool(states, batch)
-        parts = means.reshape(len(means), self.width, -1)  # (batch, spans · depths, hidden)
+        parts = means.reshape(means.shape[0], self.width, -1)  # (batch, spans · depths, hidden)
         return normalize(parts, dim=2).flatten(start_dim=1)
 
 
@@ -71,8 +73,14 @@ class LayeredEventReadout(LayeredReadout):
     kind, marks = "event", ("trigger",)
 
 
+LAYERED: Mapping[InputKind, type[LayeredReadout]] = {
+    "sentence": LayeredSentenceReadout,
+    "relation": LayeredRelationReadout,
+    "event": LayeredEventReadout,
+}
+
+
 def frozen_readout(kind: InputKind, depths: tuple[float, ...]) -> Readout:
     """How a frozen encoder is read at these depths."""
-    if kind == "sentence":
-        return SentenceReadout() if depths == LAST_LAYER else LayeredSentenceReadout(depths)
-    return LayeredRelationReadout(depths) if kind == "relation" else LayeredEventReadout(depths)
+    is_plain = kind == "sentence" and depths == LAST_LAYER
+    return SentenceReadout() if is_plain else LAYERED[kind](depths)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
-import torch
-from torch import Tensor
-
-from repcl.data import Batch, Example, InputKind, Span, TokenizedExample
+from repcl.data import Example, InputKind, Span, TokenizedExample
 from repcl.errors import InvalidData
 
-if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
-    from transformers import PreTrainedTokenizerBase
+if TYPE_CHECKING:  # an export tokenizes and answers without torch, which takes seconds to import
+    from tokenizers import Tokenizer
+    from torch import Tensor
+
+    from repcl.data import Batch
 
 HEAD_START, HEAD_END, TAIL_START, TAIL_END = MARKERS = ("[E11]", "[E12]", "[E21]", "[E22]")
 
@@ -41,11 +42,11 @@ class Readout(ABC):
     """Events are classified straight from the trigger's states, as in the authors' code."""
 
     @abstractmethod
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: Tokenizer) -> Iterable[Pieces]:
         """Tokenize examples in one call, without the tokenizer's own special tokens."""
 
     def prepare(
-        self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, *, max_length: int
+        self, examples: Sequence[Example], tokenizer: Tokenizer, *, max_length: int
     ) -> tuple[list[TokenizedExample], int]:
         """Tokenized examples of at most `max_length` tokens, and how many had to be shortened."""
         prefix, suffix = special_frame(tokenizer)
@@ -61,6 +62,8 @@ class Readout(ABC):
 
     def pool(self, states: Tensor, batch: Batch) -> Tensor:
         """Mean state of each span, concatenated: (batch, length, hidden) -> (batch, spans · hidden)."""
+        import torch
+
         index = torch.arange(states.shape[1], device=states.device)
         start, end = batch.spans[..., :1], batch.spans[..., 1:]  # (batch, spans, 1)
         inside = ((index >= start) & (index < end)).to(states.dtype)  # (batch, spans, length)
@@ -73,7 +76,7 @@ class SentenceReadout(Readout):
 
     kind, width = "sentence", 1
 
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: Tokenizer) -> Iterable[Pieces]:
         """The tokens of each text; truncation keeps its beginning."""
         for ids, _ in _tokenize([example.text for example in examples], tokenizer):
             yield Pieces(ids, spans=[], must_keep=[(0, 1)])
@@ -84,7 +87,7 @@ class RelationReadout(Readout):
 
     kind, width, markers = "relation", 2, MARKERS
 
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: Tokenizer) -> Iterable[Pieces]:
         """Tokens with four markers; a text is cut at the markers, so that no word can swallow one."""
         cuts = [_marker_positions(example) for example in examples]
         segments = [
@@ -93,7 +96,8 @@ class RelationReadout(Readout):
             for start, end in _between(markers, len(example.text))
         ]
         tokens = iter(_tokenize(segments, tokenizer))
-        marker_ids = {marker: tokenizer.get_vocab()[marker] for marker in MARKERS}
+        # every marker was added to the tokenizer
+        marker_ids = {marker: cast(int, tokenizer.token_to_id(marker)) for marker in MARKERS}
         for markers in cuts:
             ids, found = list(next(tokens)[0]), {}
             for _, marker in markers:
@@ -110,7 +114,7 @@ class EventReadout(Readout):
 
     kind, width, head_has_hidden_layer = "event", 1, False
 
-    def pieces(self, examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> Iterable[Pieces]:
+    def pieces(self, examples: Sequence[Example], tokenizer: Tokenizer) -> Iterable[Pieces]:
         """Tokens of each text, with the span of those that touch the trigger."""
         return marked_pieces(examples, tokenizer, ("trigger",))
 
@@ -122,8 +126,16 @@ READOUTS: dict[InputKind, type[Readout]] = {
 }
 
 
+def note_shortened(shortened: int, texts: int, max_length: int) -> None:
+    """Warn about texts that are longer than the encoder reads."""
+    if shortened:
+        warnings.warn(
+            f"{shortened} of {texts} texts have over {max_length} tokens and were shortened.", stacklevel=3
+        )
+
+
 def marked_pieces(
-    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, marks: Sequence[str]
+    examples: Sequence[Example], tokenizer: Tokenizer, marks: Sequence[str]
 ) -> Iterator[Pieces]:
     """Tokens of each text, with the spans of those that touch its marked stretches (`head`, ...)."""
     tokenized = _tokenize([example.text for example in examples], tokenizer)
@@ -144,28 +156,19 @@ def marked_pieces(
         yield Pieces(ids, spans, must_keep=[*first_tokens, *spans])
 
 
-def _tokenize(
-    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase
-) -> list[tuple[list[int], list[tuple[int, int]]]]:
+def _tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[tuple[list[int], list[tuple[int, int]]]]:
     """Token ids and character offsets of each text; tokens written out in a text stay plain text."""
     if not texts:
         return []
-    encoded = tokenizer(
-        list(texts),
-        add_special_tokens=False,
-        return_attention_mask=False,
-        return_offsets_mapping=True,
-        return_token_type_ids=False,
-        split_special_tokens=True,
-        verbose=False,
-    )
-    return list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
+    tokenizer.encode_special_tokens = True
+    encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+    return [(one.ids, one.offsets) for one in encoded]
 
 
-def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def special_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The special tokens that the tokenizer puts before and after a text."""
-    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
-    framed = tokenizer("a")["input_ids"]
+    bare = tokenizer.encode("a", add_special_tokens=False).ids
+    framed = tokenizer.encode("a").ids
     before = framed.index(bare[0])
     return tuple(framed[:before]), tuple(framed[before + len(bare) :])
 

@@ -17,6 +17,7 @@ from repcl.errors import RepclError
 from repcl.model.untrusted import Unusable, is_number, parse_object, shown
 
 if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
 LARGEST_FILE = 32 << 20
@@ -85,19 +86,29 @@ def build_tokenizer(backend: str | bytes, settings: Mapping[str, Any]) -> PreTra
         backend: JSON as in `tokenizer.json`.
         settings: as in `tokenizer_config.json`: names of the special tokens and the longest input.
     """
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-    parts = checked_parts(backend, settings)
+    library, parts = build_backend(backend, settings)
     special = _special_tokens(settings, _token_ids(parts))
     with caught("the tokenizer cannot be built"):
         built = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-            tokenizer_object=Tokenizer.from_str(json.dumps(parts)),
+            tokenizer_object=library,
             model_max_length=_longest(settings.get("model_max_length")),
             **special,
         )
-        _check_ids(built, parts["added_tokens"])
+        _check_ids(built.backend_tokenizer, parts["added_tokens"])
     return built
+
+
+def build_backend(backend: str | bytes, settings: Mapping[str, Any]) -> tuple[Tokenizer, dict[str, Any]]:
+    """The tokenizer as the library that runs it has it, without transformers, and its parts."""
+    from tokenizers import Tokenizer
+
+    parts = checked_parts(backend, settings)
+    with caught("the tokenizer cannot be built"):
+        built = Tokenizer.from_str(json.dumps(parts))
+        _check_ids(built, parts["added_tokens"])
+    return built, parts
 
 
 def checked_parts(backend: str | bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,10 +255,10 @@ def _token_ids(parts: Mapping[str, Any]) -> dict[str, int]:
     return {**ids, **{token["content"]: token["id"] for token in parts["added_tokens"]}}
 
 
-def _check_ids(built: PreTrainedTokenizerFast, added: Sequence[Mapping[str, Any]]) -> None:
+def _check_ids(built: Tokenizer, added: Sequence[Mapping[str, Any]]) -> None:
     """Refuse added tokens that got other numbers than in their file; the library is silent about it."""
     for token in added:
-        number = built.backend_tokenizer.token_to_id(token["content"])
+        number = built.token_to_id(token["content"])
         if number != token["id"]:
             raise Unusable(f"expected {shown(token['content'])} to be token {token['id']}, found {number}")
 

@@ -43,11 +43,12 @@ class OccurringRows(nn.Embedding):
             table.embedding_dim,
             padding_idx=None if padding is None else int(places[padding]),
             _weight=table.weight.detach()[ids],
+            _freeze=not table.weight.requires_grad,
         )
         self.register_buffer("places", places, persistent=False)
         self.register_buffer("ids", ids, persistent=False)
         self.register_buffer("other_ids", is_other.nonzero()[:, 0], persistent=False)
-        is_needed = others_learn and len(self.other_ids)
+        is_needed = others_learn and table.weight.requires_grad and len(self.other_ids)
         self.others = nn.Parameter(table.weight.detach()[self.other_ids]) if is_needed else None
         self._before = table.weight.detach()
         self.decay = 1.0
@@ -87,7 +88,7 @@ def only_rows(encoder: Encoder, ids: Tensor, *, others_learn: bool = False) -> I
         others_learn: whether the other rows learn as outputs.
     """
     table = encoder.word_embeddings
-    if isinstance(table, OccurringRows) or not table.weight.requires_grad:
+    if isinstance(table, OccurringRows):
         yield
         return
     rows = OccurringRows(table, ids.to(encoder.device), others_learn=others_learn)

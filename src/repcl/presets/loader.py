@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 from repcl.analysis.estimator_settings import EstimatorSettings, make_estimator
 from repcl.data import InputKind
-from repcl.data.rows import require_file
 from repcl.errors import InvalidSetting, UnknownName, listed, shortened
 from repcl.methods import METHODS
 from repcl.methods.build import method_class
 from repcl.model import DEFAULT_ENCODER
+from repcl.presets.toml_file import parse_toml, read_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,11 +22,7 @@ else:
     import tomli as tomllib
 
 PRESETS = ("cpu", "paper", "smoke")
-# Shipped presets have less than ten thousand bytes.
-LARGEST_FILE = 100_000
 LONGEST_OVERRIDE = 1000
-# Python's TOML reader takes quadratic time for a key of many parts.
-MOST_DOTS_IN_A_LINE = 200
 LONGEST_CHAIN = 10
 TOP_LEVEL = {
     "analysis",
@@ -93,7 +89,7 @@ def load_preset(name: str) -> Preset:
 
 
 def _load(name: str, extended_by: tuple[str, ...]) -> Preset:
-    tables = _parsed(name, _text(name))
+    tables = parse_toml(_text(name), f"Preset {shortened(name)}")
     _check_tables(tables)
     _check_names(tables)
     chain = (*extended_by, name)
@@ -130,30 +126,7 @@ def _text(name: str) -> str:
     # what looks like no file is a mistyped name
     if path.suffix != ".toml" and len(path.parts) < 2 and not os.path.isfile(path):
         raise UnknownName("preset", name, [*PRESETS, "or the path of a TOML file"])
-    size = require_file(path)
-    if size > LARGEST_FILE:
-        raise InvalidSetting(
-            f"Preset {shortened(name)} has {size:,} bytes where at most {LARGEST_FILE:,} are read: "
-            "give a TOML file with settings."
-        )
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidSetting(
-            f"Preset {shortened(name)} is not UTF-8 (byte 0x{error.object[error.start]:02x} at "
-            f"{error.start}): save the file as UTF-8."
-        ) from error
-
-
-def _parsed(name: str, text: str) -> dict[str, Any]:
-    if any(line.count(".") > MOST_DOTS_IN_A_LINE for line in text.splitlines()):
-        raise InvalidSetting(
-            f"Preset {shortened(name)} has a line with over {MOST_DOTS_IN_A_LINE} dots: shorten it."
-        )
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, lists of great depth
-        raise InvalidSetting(f"Preset {shortened(name)} is not valid TOML: {error}.") from error
+    return read_text(path, f"Preset {shortened(name)}")
 
 
 def parse_overrides(pairs: Iterable[str], methods: Iterable[str]) -> dict[str, dict[str, Any]]:

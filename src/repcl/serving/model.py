@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from repcl.classifier import ContinualClassifier, ModelFolder
-from repcl.classifier.calibration import Scores, UnknownRule
+from repcl.classifier.answering import Scores, UnknownRule
 from repcl.classifier.inputs import are_empty
 from repcl.classifier.label_rules import Mask
 from repcl.classifier.neighbors import nearest_of

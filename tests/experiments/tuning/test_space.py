@@ -3,7 +3,7 @@
 import pytest
 
 from repcl.benchmarks import BENCHMARKS
-from repcl.errors import InvalidSetting, UnknownName
+from repcl.errors import InvalidData, InvalidSetting, RepclError, UnknownName
 from repcl.experiments.tuning.space import fit_space, load_space
 from repcl.methods import METHODS, make_settings
 from repcl.methods.search_ranges import Choices, Range
@@ -129,8 +129,29 @@ def test_a_wrong_file_gets_one_sentence(tmp_path, text, error, sentence):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InvalidSetting, match=r"There is no file .*space\.toml"):
+    with pytest.raises(InvalidData, match=r"There is no file .*space\.toml"):
         load_space("fea", tmp_path / "space.toml")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"all = " + b"[" * 5000,
+        b"\xff\xfe",
+        b"[methods]\nfea = 3\n",
+        b"[all]\nridge = { low = 1, high = " + b"9" * 5000 + b" }\n",
+        b"x" * 200_000,
+        b"a." * 5000,
+    ],
+    ids=["brackets", "no text", "no table", "digits", "size", "dots"],
+)
+def test_a_hostile_file_gets_one_short_sentence(tmp_path, content):
+    path = tmp_path / "space.toml"
+    path.write_bytes(content)
+    with pytest.raises(RepclError) as raised:
+        load_space("fea", path)
+    assert "space.toml" in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_an_end_outside_what_the_setting_allows_is_refused():

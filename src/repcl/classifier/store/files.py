@@ -30,7 +30,17 @@ from repcl.classifier.store.records import (
 from repcl.data.examples import Example, InputKind
 from repcl.data.files import input_kind
 from repcl.errors import RepclError
-from repcl.files import NO_LINK, NotPlainFile, open_plain, remove_quietly, settle, shown, write_part
+from repcl.files import (
+    NO_LINK,
+    NotPlainFile,
+    TooLarge,
+    open_plain,
+    read_plain,
+    remove_quietly,
+    settle,
+    shown,
+    write_part,
+)
 
 LOCK = "lock"
 PAUSE = 0.1
@@ -55,13 +65,13 @@ class ModelIsLocked(RepclError):
 
 def read_whole(path: Path, *, largest: int, where: str) -> bytes:
     """The bytes of a plain file; links, pipes and files larger than expected are refused unread."""
-    with reading(where), open_plain(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > largest:
-            raise DamagedModel(
-                f"Expected at most {largest:,} bytes in {where}, found {size:,}: it is damaged."
-            )
-        return file.read(size)
+    try:
+        with reading(where):
+            return read_plain(path, largest)
+    except TooLarge as error:
+        raise DamagedModel(
+            f"Expected at most {largest:,} bytes in {where}, found {error.size:,}: it is damaged."
+        ) from error
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from repcl.classifier.store.records import (
     Contents,
     Current,
     DamagedModel,
+    Export,
     Revision,
     Update,
     now,
@@ -41,6 +42,7 @@ from repcl.errors import MissingData, RepclError
 from repcl.files import PART, is_plain, open_plain, remove_quietly, reuse_space, settle, shown, write_whole
 
 CURRENT, REVISIONS, BLOBS, README = "current.json", "revisions", "blobs", "README.md"
+EXPORT, GRAPH = "export.json", ".onnx"
 LARGEST_RECORD = 32 * MEGABYTE
 ATTEMPTS = 3
 SHOWN = 20
@@ -49,7 +51,7 @@ _BLOB = BLOB_NAME.strip("^$")
 _REVISION = r"[0-9]{6}\.json"
 _PART = rf"{re.escape(PART)}[0-9a-f]{{12}}-"
 LEFTOVERS = {
-    "": re.compile(rf"{_PART}({re.escape(CURRENT)}|{re.escape(README)})"),
+    "": re.compile(rf"{_PART}({re.escape(CURRENT)}|{re.escape(EXPORT)}|{re.escape(README)})"),
     REVISIONS: re.compile(_PART + _REVISION),
     BLOBS: re.compile(_PART + _BLOB),
 }
@@ -154,6 +156,13 @@ class ModelFolder:
                     break
         raise DamagedModel(f"{shown(self.path)}: {failure} {self._way_out(chosen)}") from failure
 
+    def export(self) -> Export | None:
+        """The record of the export; None where there is none."""
+        if self._found(EXPORT) is None:
+            return None
+        found: Export = read_record(self._read(EXPORT), Export, shown(self.path / EXPORT))
+        return found
+
     def check(self, number: int) -> Revision:
         """Read every file of a revision and compare it with its hash."""
         revision = self.revision(number)
@@ -229,6 +238,28 @@ class ModelFolder:
             if outdated := self._outdated():
                 self.purge(outdated)
         return revision
+
+    def write_export(self, write: Callable[[Blobs], Export]) -> Export:
+        """Put an export beside the revisions, in place of an older one.
+
+        Args:
+            write: puts the graph into a file and says what it is.
+        """
+        blobs = BlobFolder(self.path / BLOBS)
+        with explained(self.path, self.current()):
+            self.sweep()
+            try:
+                export = write(blobs)
+                blobs.publish()
+                write_whole(self.path / EXPORT, to_json(export), durable=True)
+            except BaseException:
+                with suppress(OSError):
+                    blobs.take_back()
+                raise
+            with suppress(OSError):
+                settle(self.path)
+                self.sweep()  # the older one
+        return export
 
     def rollback(self, number: int) -> Revision:
         """Use another revision; its files are checked first. Works on a full disk."""
@@ -322,7 +353,7 @@ class ModelFolder:
         needed = {blob.file for revision in revisions for blob in revision.contents.blobs()}
         in_use = self._read_current().revision if self.exists else 0
         derived = {one.number: {blob.file for blob in one.contents.derived.values()} for one in revisions}
-        needed |= derived.get(in_use, set())
+        needed |= derived.get(in_use, set()) | self._exported(revisions)
         listed = {*listed, *(name for names in derived.values() for name in names)}
         patience = (
             LARGEST_FILE  # bytes that are hashed; a stranger's folder may hold more than anyone can read
@@ -331,6 +362,19 @@ class ModelFolder:
             if name not in needed and self._is_own_blob(name, listed, patience):
                 patience -= os.lstat(self.path / BLOBS / name).st_size
                 os.unlink(self.path / BLOBS / name)
+
+    def _exported(self, revisions: Sequence[Revision]) -> set[str]:
+        """The files of the export; it is removed where it belongs to no revision that is left."""
+        try:
+            export = self.export()
+        except DamagedModel:  # it may name any graph
+            return {name for name in self._names(BLOBS) if name.endswith(GRAPH)}
+        if export is None:
+            return set()
+        if not any(export.fits(revision.contents) for revision in revisions):
+            os.unlink(self.path / EXPORT)  # what was purged could be found out from it
+            return set()
+        return {export.graph.file}
 
     def refresh_readme(self) -> None:
         """Write the README if there is room: none at all is better than one that is out of date."""
@@ -400,7 +444,7 @@ class ModelFolder:
 
     def _check_plain(self) -> None:
         """Refuse links and pipes in place of what is written."""
-        for name in (LOCK, CURRENT):
+        for name in (LOCK, CURRENT, EXPORT):
             found = self._found(name)
             if found is not None and not stat.S_ISREG(found.st_mode):
                 raise DamagedModel(

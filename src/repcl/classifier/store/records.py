@@ -22,7 +22,7 @@ from repcl.data.examples import InputKind
 from repcl.errors import RepclError
 
 FORMAT = 2
-BLOB_NAME = r"^[0-9a-f]{64}\.(safetensors|jsonl|json)$"
+BLOB_NAME = r"^[0-9a-f]{64}\.(safetensors|jsonl|json|onnx)$"
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 # A record from a stranger may claim anything; what it may claim is bounded before a file is opened.
@@ -32,6 +32,7 @@ LARGEST_JSON = 64 * MEGABYTE
 LARGEST_TABLE = 256 * MEGABYTE  # hashes of eleven million texts
 LARGEST_FILE = 4 << 30
 LARGEST_MODEL = 16 << 30
+MOST_REPEATED = 256 * MEGABYTE  # pieces of equal labels, zeros and ones of an encoder
 LARGEST_NUMBER = 999_999
 LARGEST_GAP = 10_000
 """How far the highest number given may lie above those that are there; the others were deleted."""
@@ -43,6 +44,10 @@ Seed = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Short = Annotated[str, StringConstraints(max_length=200)]
 Key = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Precision = Literal["fp32", "int8"]
+ENCODER = "encoder.backbone."
+"""How the names of the encoder's tensors begin."""
 
 
 class DamagedModel(RepclError):
@@ -382,9 +387,7 @@ class Contents(Record):
             raise ValueError("a class without hashes is not there")
         if self.label_type == "number" and not all(map(is_whole_number, self.names)):
             raise ValueError("labels are numbers, but not all classes have one")
-        files = {blob.file: blob.bytes for blob in [*self.blobs(), *self.derived.values()]}
-        if sum(files.values()) > LARGEST_MODEL:
-            raise ValueError(f"the files have more than {LARGEST_MODEL} bytes")
+        _check_sizes([*self.blobs(), *self.derived.values()])
         return self
 
     @property
@@ -403,6 +406,70 @@ class Contents(Record):
             *(blob for blobs in self.pieces.values() for blob in blobs),
             *([self.known.table] if self.known else []),
         ]
+
+
+class Export(Record):
+    """How texts are answered without torch: a graph of operations in ONNX form.
+
+    Attributes:
+        origin: hash of what the graph was made from; revisions that have the same are answered by it.
+        is_shared: whether only the frozen encoder counts for that, for all that is learned is handed in.
+        precision: of the encoder's products.
+        graph: the file.
+        readout: how texts become tokens.
+        max_length: the longest input in tokens.
+        solution: names of the derived tensors that are handed in with every question.
+        calibration: of the scores that the graph gives, where they differ from those of torch.
+        calibrated_for: hash of the contents that it was chosen for.
+        when: it was made, UTC.
+        version: of repcl.
+    """
+
+    origin: Digest
+    is_shared: bool
+    precision: Precision
+    graph: Blob
+    readout: Short
+    max_length: Annotated[int, Field(ge=1, le=512)]
+    solution: Annotated[tuple[Short, ...], Field(max_length=1000)] = ()
+    calibration: Calibration | None = None
+    calibrated_for: Digest | None = None
+    when: Short
+    version: Short
+
+    def fits(self, contents: Contents) -> bool:
+        """Whether it answers for a revision with these contents."""
+        return self.origin == origin_of(contents, is_shared=self.is_shared)
+
+    def calibration_for(self, contents: Contents) -> Calibration | None:
+        """The calibration of its own scores; None where those of torch will do or nothing else is there."""
+        is_same = self.calibrated_for is not None and self.calibrated_for == digest_of(contents)
+        return self.calibration if is_same else None
+
+
+def origin_of(contents: Contents, *, is_shared: bool) -> str:
+    """A hash of all that decides what an export computes; shared ones are handed what was learned."""
+    tensors = {
+        name: blob.digest
+        for name, blob in contents.tensors.items()
+        if not is_shared or name.startswith(ENCODER)
+    }
+    encoder = contents.encoder
+    return _digest(
+        {
+            "method": contents.method,
+            "kind": contents.kind,
+            "settings": contents.settings,
+            "config": encoder.config.digest,
+            "tokenizer": encoder.tokenizer.digest,
+            "tensors": tensors,
+        }
+    )
+
+
+def digest_of(contents: Contents) -> str:
+    """A hash of the whole contents."""
+    return _digest(contents.model_dump(mode="json"))
 
 
 class Revision(Record):
@@ -456,6 +523,15 @@ class Current(Record):
         if self.last < self.revision:
             raise ValueError("the highest number given is below the one in use")
         return self
+
+
+def _check_sizes(blobs: Sequence[Blob]) -> None:
+    """Refuse more bytes than a model has, also where few files give many by being named again and again."""
+    size = sum({blob.file: blob.bytes for blob in blobs}.values())
+    if size > LARGEST_MODEL:
+        raise ValueError(f"the files have more than {LARGEST_MODEL} bytes")
+    if sum(blob.bytes for blob in blobs) > 2 * size + MOST_REPEATED:
+        raise ValueError("files are named so often that they unpack to many times their size")
 
 
 def _check_distinct(names: Sequence[str]) -> None:

@@ -32,6 +32,7 @@ from repcl.errors import InvalidData
 from repcl.files import parse_json
 from repcl.methods import Method, build_method, make_settings
 from repcl.methods.build import method_class
+from repcl.methods.frozen.left_out import MOST_ASKED
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.state import check_tensors, grow_to_shapes
 from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
@@ -97,7 +98,7 @@ def _contents(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blob
 def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | None = None) -> ClassifierState:
     """The state again; it predicts and learns as if it had never been packed."""
     method = _build(contents, blobs, device)
-    derived = _derived(contents, blobs)
+    derived = _derived(contents, blobs, method)
     method.take_derived(derived)
     names = method.classes
     exemplars = get_examples(contents.memory, blobs, names, contents.kind)
@@ -152,13 +153,16 @@ def _checks_from_tensors(derived: Mapping[str, Tensor], method: Method) -> Check
     }
 
 
-def _derived(contents: Contents, blobs: Blobs) -> dict[str, Tensor]:
-    """What was computed from the rest, as far as it is still there."""
-    found = {}
+def _derived(contents: Contents, blobs: Blobs, method: Method) -> dict[str, Tensor]:
+    """What was computed from the rest, as far as it is still there and the method can use it."""
+    wanted, found = method.derived_shapes(), {}
+    most_checks = MOST_ASKED * max(1, len(method.classes))  # of several labels, each is checked
     for name, blob in contents.derived.items():
         with suppress(DamagedModel):
-            _empty_tensor(blobs, blob)
-            found[name] = _tensor(blobs.get(blob), blob)
+            shape = tuple(_empty_tensor(blobs, blob).shape)
+            is_check = name == CHECKS and len(shape) == 2 and shape[0] <= most_checks
+            if is_check or shape == wanted.get(name):
+                found[name] = _tensor(blobs.get(blob), blob)
     return found
 
 

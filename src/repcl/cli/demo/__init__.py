@@ -25,6 +25,8 @@ def demo(
     say = sentence_console().print
     say("A support desk that keeps learning. Nothing is downloaded.")
     say("This takes about half a minute.")
+    import torch
+
     from repcl.cli.demo.beside import stored_runs
     from repcl.cli.demo.page import demo_sections, lead
     from repcl.cli.demo.story import bundled_desk, play
@@ -33,6 +35,7 @@ def demo(
 
     stored = stored_runs()
     with make_console().status("Learning ..."):
+        torch.set_num_threads(1)  # on a busy machine a second thread mostly waits, and burns time waiting
         out.mkdir(parents=True, exist_ok=True)
         story = play(out / "desk", bundled_desk())
     for line in [*_weeks(story), *_asked(story.answers), *_undone(story), *_beside(story, stored)]:

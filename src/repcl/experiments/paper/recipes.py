@@ -1,6 +1,7 @@
 """Recipes: which runs give which of the paper's tables."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,8 @@ from repcl.experiments.paper.tables import (
 from repcl.experiments.reports.grouping import BenchmarkRuns
 from repcl.experiments.reports.html import Part
 from repcl.experiments.reports.table import Table
-from repcl.files import parse_json, write_whole
+from repcl.experiments.runs.result import LARGEST_RESULT
+from repcl.files import parse_json, read_plain, write_whole
 
 RECIPES_FILE = "recipes.json"
 TableMaker = Callable[[Sequence[BenchmarkRuns], Sequence[str], Paper], list[Table]]
@@ -132,11 +134,11 @@ def note_recipe(folder: Path, recipe: Recipe) -> None:
 def noted_recipes(folder: Path) -> list[Recipe]:
     """The recipes that a folder was made with."""
     path = folder / RECIPES_FILE
-    if not path.is_file():
+    if not os.path.lexists(path):
         return []
     try:
-        return [RECIPES[name] for name in parse_json(path.read_bytes())]
-    except (ValueError, KeyError, TypeError) as error:
+        return [RECIPES[name] for name in parse_json(read_plain(path, LARGEST_RESULT))]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultMismatch(f"{path} does not hold a list of recipe names: delete it.") from error
 
 

@@ -1,5 +1,6 @@
 """The report of a folder of runs: its sections, as one page and with their tables and figures as files."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,10 +55,12 @@ from repcl.experiments.reports.scores import (
 from repcl.experiments.reports.significance import significance_table
 from repcl.experiments.reports.table import Table
 from repcl.experiments.reports.verdict import ranked_methods, report_header
-from repcl.files import write_whole
+from repcl.files import open_plain, read_plain, write_whole
 
 PAGE = "report.html"
 OURS = b'<meta name="generator" content="repcl"/>'  # by which a page is known to be a report
+BEGINNING = 1 << 16
+LARGEST_PAGE = 1 << 30
 TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 _LINK = re.compile(r'href="(tables|figures)/([^"]+\.(?:md|tex|csv|svg|png))"')
 
@@ -299,15 +302,26 @@ def _refuse_foreign(folder: Path) -> None:
     for path in (page, folder / "tables", folder / "figures"):
         if path.is_symlink():
             raise ResultMismatch(f"Expected no link in a folder of runs, found {path}: remove it.")
-    if page.is_file() and OURS not in page.read_bytes():
+    if os.path.lexists(page) and not _is_ours(page):
         raise ResultMismatch(
             f"{page} is not a report of repcl: move it elsewhere, so that the report can be written there."
         )
 
 
+def _is_ours(page: Path) -> bool:
+    """Whether a page begins as a report does."""
+    try:
+        with open_plain(page) as file:
+            return OURS in file.read(BEGINNING)
+    except OSError:
+        return False
+
+
 def _linked_files(folder: Path) -> set[Path]:
     """The tables and figures that the page in a folder belongs to; a user's own files are none of them."""
-    page = folder / PAGE
-    text = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else ""
+    try:
+        text = read_plain(folder / PAGE, LARGEST_PAGE).decode(errors="replace")
+    except (OSError, ValueError):
+        return set()
     # by their last part only: nothing outside the two folders is meant, whatever the page says
     return {folder / part / Path(unquote(link)).name for part, link in _LINK.findall(text)}

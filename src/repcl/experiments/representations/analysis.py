@@ -1,6 +1,7 @@
 """The analysis of finished runs: everything that can be asked of what they saved, as it stands in a file."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,9 +37,9 @@ from repcl.evaluation import TestedExample, class_forgetting
 from repcl.experiments.representations.read import how_to_save, read_snapshots
 from repcl.experiments.runs.observers import Tell
 from repcl.experiments.runs.pool import torch_threads
-from repcl.experiments.runs.result import Result
+from repcl.experiments.runs.result import LARGEST_RESULT, Result
 from repcl.experiments.runs.store import ANALYSIS, StoredRun
-from repcl.files import parse_json, write_whole
+from repcl.files import parse_json, read_plain, write_whole
 from repcl.presets import PRESETS, load_preset
 
 FORMAT = 2  # 1 had pairs of a text with itself in I(Z1;Z1+)
@@ -160,10 +161,10 @@ def analyze_run(
 
 def read_analysis(path: Path) -> RunAnalysis | None:
     """The analysis in a file, if it was made by this version."""
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
     try:
-        content: dict[str, Any] = parse_json(path.read_bytes())
+        content: dict[str, Any] = parse_json(read_plain(path, LARGEST_RESULT))
         if content["format"] != FORMAT:
             return None
         found = _AS_JSON.validate_python(content)

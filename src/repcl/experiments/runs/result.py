@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from repcl.errors import ResultMismatch
-from repcl.files import parse_json
+from repcl.files import parse_json, read_plain
 
 FORMAT = 1
+LARGEST_RESULT = 64 << 20
+"""Bytes of a file of one run that no one has to write by hand; one of a real run has a hundredth of it."""
 PACKAGES = ("repcl", "torch", "transformers", "scikit-learn", "numpy")
 
 
@@ -130,7 +132,7 @@ class Result(BaseModel):
 def read_result(path: Path) -> Result:
     """Read a `result.json`."""
     try:
-        content = parse_json(path.read_bytes())
+        content = parse_json(read_plain(path, LARGEST_RESULT))
         version = content["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultMismatch(

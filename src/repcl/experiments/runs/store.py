@@ -22,7 +22,16 @@ from repcl.errors import MissingData, RepclError, ResultMismatch
 from repcl.evaluation import TestedExample, read_predictions, score_predictions, write_predictions
 from repcl.experiments.runs.result import Result, read_result
 from repcl.experiments.runs.wrong_texts import WrongText, read_wrong_texts, write_wrong_texts
-from repcl.files import PART, is_plain, parse_json, part_of, remove_quietly, settle, write_whole
+from repcl.files import (
+    PART,
+    is_plain,
+    parse_json,
+    part_of,
+    read_plain,
+    remove_quietly,
+    settle,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +44,8 @@ RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.js
 WRONG_TEXTS = "wrong-texts.json.gz"
 REPRESENTATIONS, TRACKING = "representations", "tracking"
 PROGRESS, LOCK = "progress.json", ".lock"
+LARGEST_PROGRESS = 1 << 30
+"""Bytes; a prediction of every text after every task takes a few of them."""
 TRACKED = ("tensorboard", "wandb", "wandb-run.txt")
 CHECKPOINT = re.compile(r"checkpoint-(\d{1,6})")
 SAVED = re.compile(r"after-\d{1,6}\.safetensors")
@@ -135,7 +146,7 @@ class StoredRun:
     @property
     def has_predictions(self) -> bool:
         """Whether they are stored."""
-        return self.predictions_file.is_file()
+        return os.path.lexists(self.predictions_file)
 
     def predictions(self) -> list[TestedExample]:
         """What was predicted, empty if not stored; those of a large grid do not all fit in memory."""
@@ -283,7 +294,7 @@ class RunFolder:
         if newest is None:
             return None
         try:
-            content = parse_json((newest / PROGRESS).read_bytes())
+            content = parse_json(read_plain(newest / PROGRESS, LARGEST_PROGRESS))
             return TypeAdapter(Progress).validate_python(content)
         except (OSError, ValueError) as error:
             raise ResultMismatch(f"{newest} is damaged; use --fresh to run it again.") from error
@@ -358,7 +369,9 @@ class RunFolder:
 
     def _refuse_foreign(self) -> None:
         """A link inside a run's folder leads to files that are not the run's, and its lock is empty."""
-        for path in (self.path, self.representations, self.tracking, self.path / RESULT, self.path / LOCK):
+        own = (RESULT, PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
+        places = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
+        for path in places:
             if path.is_symlink():
                 raise ResultMismatch(
                     f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."

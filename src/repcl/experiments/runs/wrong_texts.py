@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from repcl.data import TaskStream
 from repcl.errors import ResultMismatch
 from repcl.evaluation import TestedExample
-from repcl.files import parse_json, write_whole
+from repcl.files import open_plain, parse_json, write_whole
 
 MOST_TEXTS, LONGEST = 200, 1000  # texts, and letters of each
 MOST_BYTES = 2**24  # a file that unpacks to more is none of ours
@@ -63,8 +63,8 @@ def read_wrong_texts(path: Path, fingerprint: str) -> list[WrongText]:
     if not path.is_file():
         return []
     try:
-        with gzip.open(path) as file:
-            content = file.read(MOST_BYTES)
+        with open_plain(path) as file, gzip.GzipFile(fileobj=file) as unpacked:
+            content = unpacked.read(MOST_BYTES)
         found = TypeAdapter(_Stored).validate_python(parse_json(content))
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise ResultMismatch(

@@ -1,16 +1,21 @@
 """What a search found: in a sentence, and as a preset file with all settings of the method."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from repcl.errors import ResultMismatch
 from repcl.experiments.tuning.search import Search, best_trial
 from repcl.experiments.tuning.trials import Trial
-from repcl.files import write_whole
+from repcl.files import open_plain, write_whole
 from repcl.methods.variants import split_variant
 from repcl.presets import PRESETS
+
+FOUND_BY = "# Found by: "
+"""How a preset begins that a search has written."""
 
 
 def verdict(search: Search, trials: Sequence[Trial]) -> str:
@@ -29,9 +34,25 @@ def verdict(search: Search, trials: Sequence[Trial]) -> str:
     )
 
 
+def preset_file(search: Search) -> Path:
+    """Where the preset of a search is written; a file there that no search has written is refused."""
+    path = search.folder.with_name(search.folder.name + ".toml")
+    if os.path.lexists(path) and not _is_ours(path):
+        raise ResultMismatch(f"{path} was not written by a search: move it elsewhere, or use another --out.")
+    return path
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with open_plain(path) as file:
+            return file.read(len(FOUND_BY)).decode(errors="replace") == FOUND_BY
+    except OSError:
+        return False
+
+
 def write_preset(search: Search, trials: Sequence[Trial], command: str) -> Path:
     """Write the best settings to `OUT/METHOD-BENCHMARK.toml`, a file that `--preset` takes."""
-    path = search.folder.with_name(search.folder.name + ".toml")
+    path = preset_file(search)
     write_whole(path, preset_text(search, trials, command))
     return path
 
@@ -70,7 +91,7 @@ def _history(search: Search, trials: Sequence[Trial], command: str) -> list[str]
     best, first = best_trial(trials), trials[0]
     rounds = ", ".join(map(str, search.rounds))
     return [
-        f"Found by: {command}",
+        f"{FOUND_BY.removeprefix('# ')}{command}",
         f"{len(trials)} trials on the first three tasks of {search.benchmark}, round {rounds}; searched: "
         f"{', '.join(search.space)}.",
         f"Accuracy after the third task on {sum(search.texts)} held-out training texts: "

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from repcl.benchmarks import StreamSpec, load_stream
 from repcl.data import Example, Provenance, Task, TaskStream, round_seed
+from repcl.data.names import inside
 from repcl.errors import InvalidData, RepclError
 from repcl.experiments.runs.observers import Event, Listener
 from repcl.experiments.runs.pool import Failure, perform_all
@@ -140,7 +141,7 @@ def plan_search(
         space=fit_space(load_space(name, space), name, plans[0].settings, fixed),
         texts=tuple(sum(len(task.test) for task in run.stream.tasks) for run in runs),
         fingerprints=tuple(run.fingerprint for run in runs),
-        folder=out / f"{method}-{benchmark}",
+        folder=inside(out, f"{method}-{benchmark}"),
     )
 
 

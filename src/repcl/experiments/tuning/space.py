@@ -1,19 +1,14 @@
 """Which settings of a method are searched: between its own ranges, or those of a user's file."""
 
-import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from repcl.errors import InvalidSetting, UnknownName
+from repcl.errors import InvalidSetting, UnknownName, shortened
 from repcl.methods import METHODS, make_settings
 from repcl.methods.build import method_class
 from repcl.methods.search_ranges import Choices, Dimension, Range
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from repcl.presets.toml_file import parse_toml, read_text
 
 Space = Mapping[str, Dimension]
 
@@ -25,13 +20,8 @@ def load_space(method: str, path: Path | None = None) -> Space:
     """
     if path is None:
         return method_class(method).Settings.search
-    if not path.is_file():
-        raise InvalidSetting(f"There is no file {path}: --space takes a TOML file with ranges of settings.")
-    text, source = path.read_text(encoding="utf-8"), str(path)
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidSetting(f"{source} is not valid TOML: {error}.") from error
+    source = str(path)
+    tables = parse_toml(read_text(path, source), source)
     _check_names(tables, source)
     fields = method_class(method).Settings.model_fields
     entries = {key: entry for key, entry in tables.get("all", {}).items() if key in fields}
@@ -80,8 +70,10 @@ def _check_names(tables: Mapping[str, Any], source: str) -> None:
     for name, table in tables.items():
         if name not in ("all", "methods"):
             raise UnknownName(f"table of {source}", name, ["all", "methods"])
-        if not isinstance(table, dict):
-            raise InvalidSetting(f"{name} in {source} must be a table of settings, found {table!r}.")
+        for inner in [table, *(table.values() if name == "methods" and isinstance(table, dict) else ())]:
+            if not isinstance(inner, dict):
+                found = shortened(inner)
+                raise InvalidSetting(f"{name} in {source} must be a table of settings, found {found}.")
     anywhere = {field for method in METHODS.values() for field in method.Settings.model_fields}
     for key in tables.get("all", {}):
         if key not in anywhere:

@@ -1,8 +1,11 @@
 """The trials of a search: which settings come next, and a store of those that are finished (Optuna)."""
 
 import json
-import shutil
+import os
+import re
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -12,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from repcl.errors import InvalidSetting, ResultMismatch
+from repcl.experiments.runs.store import RunFolder, is_folder, remove_named
 from repcl.experiments.tuning.space import Space
+from repcl.files import is_plain
 from repcl.methods.search_ranges import Choices, Dimension
 
 if TYPE_CHECKING:
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 STORE = "trials.db"
+OWN_FILES = re.compile(rf"{re.escape(STORE)}(-journal|-wal|-shm)?|trial-\d{{3,6}}\.error\.txt")
+TRIAL = re.compile(r"trial-\d{3,6}")
 
 
 @dataclass(frozen=True)
@@ -56,8 +63,9 @@ class TrialStore:
         self, folder: Path, identity: Mapping[str, Any], space: Space, *, group: int, fresh: bool = False
     ) -> None:
         optuna = load_optuna()
-        if fresh and (folder / STORE).is_file():  # so only a folder of a search is ever emptied
-            shutil.rmtree(folder)
+        _refuse_foreign(folder / STORE)
+        if fresh:
+            _start_over(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.space = folder, space
         self.storage = optuna.storages.RDBStorage(f"sqlite:///{folder / STORE}")
@@ -89,16 +97,44 @@ class TrialStore:
 
     def trials(self) -> list[Trial]:
         """The finished trials, by number."""
-        return [
-            Trial(trial.number, trial.params, tuple(trial.user_attrs["accuracies"]))
-            for trial in self.study.get_trials()
-        ]
+        try:
+            return [
+                Trial(trial.number, trial.params, tuple(map(float, trial.user_attrs["accuracies"])))
+                for trial in self.study.get_trials()
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ResultMismatch(
+                f"{self.folder / STORE} is damaged; use --fresh or another --out."
+            ) from error
 
     def add(self, trial: Trial) -> None:
         """Write down a finished trial."""
         if len(self.study.get_trials()) != trial.number:
             raise ResultMismatch(f"Another search is writing to {self.folder}; end it, or use another --out.")
         self.study.add_trial(_as_optuna(trial, self.space))
+
+
+def _refuse_foreign(store: Path) -> None:
+    """A file in place of the store that is none is somebody else's, and is neither changed nor deleted."""
+    if not os.path.lexists(store):
+        return
+    tables = None
+    if is_plain(store):
+        place = f"{store.absolute().as_uri()}?mode=ro"
+        with suppress(sqlite3.Error), closing(sqlite3.connect(place, uri=True)) as database:
+            tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+    if tables is None or (tables and "studies" not in tables):
+        raise ResultMismatch(f"{store} is no store of trials: move it elsewhere, or use another --out.")
+
+
+def _start_over(folder: Path) -> None:
+    """Forget a search: its store, its runs and what is written about failed ones; other files stay."""
+    remove_named(folder, OWN_FILES)
+    for trial in folder.iterdir() if is_folder(folder) else ():
+        if TRIAL.fullmatch(trial.name) and is_folder(trial):
+            for run in trial.glob("*/*/round-*"):
+                if run.resolve().is_relative_to(folder.resolve()):
+                    RunFolder(run).start_over()
 
 
 def draw_settings(

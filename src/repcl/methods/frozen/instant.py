@@ -121,11 +121,10 @@ class Instant(FrozenMethod):
         """
         if self._solution is None or not self._factors:
             self._solution = self.solve()
-        found = [
-            self._left_out_by(which, factor, weights, rows, labels, times, balanced=self.is_balanced)
-            for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True))
-        ]
-        return torch.stack(found).mean(dim=0)
+        total = torch.zeros(len(rows), len(self.classes), dtype=torch.float64)
+        for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
+            total += self._left_out_by(which, factor, weights, rows, labels, times, balanced=self.is_balanced)
+        return total.div_(self.settings.maps)
 
     def _left_out_by(
         self,
@@ -206,8 +205,10 @@ class Instant(FrozenMethod):
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Regressed class memberships, averaged over the maps."""
-        scores = [self.maps(rows, which) @ weights for which, weights in enumerate(solution)]
-        return torch.stack(scores).mean(dim=0) / FEATURE_STEPS
+        total = torch.zeros(len(rows), solution[0].shape[1], dtype=torch.float64)
+        for which, weights in enumerate(solution):
+            total += self.maps(rows, which) @ weights
+        return total.div_(len(solution)).div_(FEATURE_STEPS)
 
     def _problem(self, moments: Moments, *, balanced: bool) -> tuple[Tensor, Tensor]:
         """G, right on and above its diagonal, and Q of the regression on one-hot targets."""

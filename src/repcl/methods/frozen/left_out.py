@@ -10,14 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from repcl.methods.frozen.cosines import PART, at_unit_length
 from repcl.methods.frozen.kept_rows import KeptRows
 
 MOST_ASKED = 1000
 """Texts asked after each update; more would take longer than learning."""
 MOST_PAIRS = 4 * 10**6
 """Pairs of texts that are compared to find nearest ones."""
-PART = 16_384
-"""Rows whose numbers are widened at a time; all of many would take gigabytes."""
 PAIR = 1_000_003
 """Odd, so that no two labels of a row get one key."""
 SURE = 1 - 1e-6
@@ -89,7 +88,7 @@ def without_itself(fitted: Tensor, leverage: Tensor, labels: Tensor) -> Tensor:
     leverage = leverage.clamp(max=SURE)
     rest = fitted.clone()
     rest[torch.arange(len(labels)), labels] -= leverage
-    return rest / (1 - leverage)[:, None]
+    return rest.div_((1 - leverage)[:, None])
 
 
 @dataclass(frozen=True)
@@ -156,19 +155,18 @@ def nearest_others(kept: KeptRows, keys: Tensor, asked: Tensor) -> tuple[Tensor,
 
     Copies of a row are no others.
     """
-    similar = torch.cat([cosines(kept.rows[asked], part) for part in torch.split(kept.rows, PART)], dim=1)
-    similar.masked_fill_(keys[asked][:, None] == keys[None, :], -2.0)
-    is_own = kept.labels[asked][:, None] == kept.labels[None, :]
+    return nearest_others_of(kept.rows[asked], kept, keys, asked)
+
+
+def nearest_others_of(rows: Tensor, kept: KeptRows, keys: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
+    """The same for rows that may be computed in another way than the kept rows that are their own."""
+    similar = torch.cat([cosines(rows, part) for part in torch.split(kept.rows, PART)], dim=1)
+    similar.masked_fill_(keys[own][:, None] == keys[None, :], -2.0)
+    is_own = kept.labels[own][:, None] == kept.labels[None, :]
     return similar.amax(dim=1), similar.masked_fill(is_own, -2.0).amax(dim=1)
-
-
-def nearest_cosines(rows: Tensor, kept: Tensor) -> Tensor:
-    """Cosine of each row with the nearest of the kept rows, (rows,)."""
-    parts = [cosines(rows, part).amax(dim=1) for part in torch.split(kept, PART)]
-    return torch.stack(parts).amax(dim=0)
 
 
 def cosines(rows: Tensor, others: Tensor) -> Tensor:
     """Cosines of rows on the grid with others, (rows, others)."""
-    unit = torch.nn.functional.normalize(rows.float(), dim=1)
-    return unit @ torch.nn.functional.normalize(others.float(), dim=1).T
+    unit, other = (torch.from_numpy(at_unit_length(part.numpy())) for part in (rows, others))
+    return unit @ other.T

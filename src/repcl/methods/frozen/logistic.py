@@ -1,7 +1,6 @@
 """Logistic regression on kept representations, with a row for every class, also for those without texts."""
 
 import torch
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -24,6 +23,8 @@ def fit_logistic(
     offsets = torch.zeros(classes, dtype=torch.float64)
     present = torch.unique(kept.labels).long()
     if len(present) > 1:
+        from sklearn.linear_model import LogisticRegression  # takes a second, and answering needs none
+
         model = LogisticRegression(C=inverse_penalty, max_iter=iterations)
         with threadpool_limits(1):  # the same bits however many cores there are
             model.fit(unit_rows(kept.rows).numpy(), kept.labels.numpy())

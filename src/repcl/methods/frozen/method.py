@@ -16,12 +16,12 @@ from torch import Tensor
 from repcl.data import Batch, Example, Task
 from repcl.errors import InvalidData, InvalidSetting
 from repcl.methods.base import is_of_encoder
+from repcl.methods.frozen.cosines import nearest_cosines
 from repcl.methods.frozen.ledger import Ledger
 from repcl.methods.frozen.left_out import (
     MOST_ASKED,
     MOST_PAIRS,
     LeftOut,
-    nearest_cosines,
     nearest_others,
     row_keys,
     spread_sample,
@@ -139,11 +139,20 @@ class FrozenMethod(FrozenReader):
         return self._without_empty(scores).float()
 
     def _without_empty(self, scores: Tensor) -> Tensor:
-        """The scores, those of classes without examples below all others: they are never the answer."""
-        is_empty = self.ledger.class_sizes(len(self.classes)) == 0
-        if bool(is_empty.any()):
-            scores[:, is_empty] = scores.amin(dim=1, keepdim=True) - 1.0
-        return scores
+        return without_empty(scores, self.ledger.class_sizes(len(self.classes)))
+
+    def exported_solution(self) -> dict[str, Tensor]:
+        """The solution: all that changes when texts are learned."""
+        if self._solution is None:
+            self._solution = self._sound(self.restore)
+        return {f"{SOLUTION}{index}": part for index, part in enumerate(self._solution)}
+
+    def exported_answers(
+        self, batch: Batch, class_sizes: Tensor, solution: Sequence[Tensor]
+    ) -> tuple[Tensor, ...]:
+        """Scores, and representations on the grid."""
+        rows = on_grid(self.encoder.represent(batch))
+        return without_empty(self.row_scores(rows, tuple(solution)), class_sizes), rows
 
     def _sound(self, solve: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
         """A solution of sums that may be any, because they were loaded or texts were taken from them."""
@@ -183,12 +192,20 @@ class FrozenMethod(FrozenReader):
             found |= {name: part for name, part in self.state_dict().items() if name.startswith(SUMS)}
         return found
 
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the solution and of the sums."""
+        self.ledger.grow_to(len(self.classes))
+        found = {f"{SOLUTION}{index}": shape for index, shape in enumerate(self.solution_shapes())}
+        sums = self.state_dict().items() if self.keeps_rows else ()
+        return found | {name: tuple(part.shape) for name, part in sums if name.startswith(SUMS)}
+
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over sums and solution, or sum up the kept rows again; a solution follows when needed."""
         self.ledger.grow_to(len(self.classes))
         if self.keeps_rows and not self._take_sums(found):
             self.ledger.sum_up_again(self.features)
-        parts = [found[name] for name in sorted(found) if name.startswith(SOLUTION)]
+        numbers = sorted(int(name.removeprefix(SOLUTION)) for name in found if name.startswith(SOLUTION))
+        parts = [found[f"{SOLUTION}{number}"] for number in numbers]
         if parts and self.fits(parts) and all(bool(part.isfinite().all()) for part in parts):
             self._solution = tuple(parts)
 
@@ -199,9 +216,9 @@ class FrozenMethod(FrozenReader):
             for name, part in own.items()
         ):
             return False
-        for name in own:
-            path, _, leaf = name.rpartition(".")
-            setattr(self.get_submodule(path), leaf, found[name].long())
+        for number, part in enumerate(self.ledger.parts()):
+            names = [name for name, _ in part.named_buffers(recurse=False)]
+            part.take_over({name: found[f"{SUMS}{number}.{name}"] for name in names})
         return True
 
     def fits(self, solution: Sequence[Tensor]) -> bool:
@@ -245,9 +262,9 @@ class FrozenMethod(FrozenReader):
         rows = self.embed(examples)
         if not len(rows):
             return torch.zeros(0)
-        return torch.cat(
-            [nearest_cosines(chunk, self.ledger.kept.rows) for chunk in torch.split(rows, CHUNK)]
-        )
+        kept = self.ledger.kept.rows.numpy()
+        found = [nearest_cosines(chunk.numpy(), kept) for chunk in torch.split(rows, CHUNK)]
+        return torch.from_numpy(np.concatenate(found))
 
     def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
         """Scores of kept rows, each as if it had not been learned, (examples, seen classes).
@@ -299,8 +316,11 @@ class FrozenMethod(FrozenReader):
         """Whether each example is among those learned with its label, as far as anything kept can tell."""
         if not self.keeps_rows or not examples:
             return [True] * len(examples)
-        found = self.ledger.find(self.embed(examples), self.indices(examples))
-        return [index is not None for index in found]
+        return [index is not None for index in self.find_kept(examples)]
+
+    def find_kept(self, examples: Sequence[Example]) -> list[int | None]:
+        """The index of each example among the kept rows of its class; None where it is not kept."""
+        return self.ledger.find(self.embed(examples), self.indices(examples))
 
     def take_back(self, examples: Sequence[Example], *, are_known: bool = True) -> None:
         """Take examples out of the sums; `learn` or `regroup_classes` has to follow, which solves.
@@ -349,3 +369,8 @@ class FrozenMethod(FrozenReader):
         else:
             self.ledger.absorb(other.ledger, indices)
         self._solution = self.solve()
+
+
+def without_empty(scores: Tensor, class_sizes: Tensor) -> Tensor:
+    """The scores, those of classes without examples below all others: they are never the answer."""
+    return torch.where(class_sizes == 0, scores.amin(dim=1, keepdim=True) - 1.0, scores)

@@ -15,6 +15,9 @@ from repcl.methods.settings import MethodSettings
 from repcl.model import FROZEN_DEPTHS, LAST_LAYER, Embedder, Readout
 from repcl.model.layered import frozen_readout
 
+AT_A_TIME = 4096
+"""Texts whose representations are there in full width; those of a hundred thousand would take gigabytes."""
+
 Depth = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -64,7 +67,11 @@ class FrozenReader(Method):
 
     def embed(self, examples: Sequence[Example]) -> Tensor:
         """Representations on the grid, (examples, representation size); each text is encoded once."""
-        return on_grid(self.embedder(examples))
+        found = torch.empty(len(examples), self.encoder.representation_size, dtype=torch.int16)
+        for start in range(0, len(examples), AT_A_TIME):
+            some = slice(start, start + AT_A_TIME)
+            found[some] = on_grid(self.embedder(examples[some]))
+        return found
 
     def indices(self, examples: Sequence[Example]) -> Tensor:
         """The index of each example's class."""

@@ -57,9 +57,17 @@ class Refit(FrozenMethod):
         is_there = len(self.weights) == len(self.offsets) == len(self.classes)
         return (self.weights, self.offsets) if is_there else self.solve()
 
+    def exported_solution(self) -> dict[str, Tensor]:
+        """The fit."""
+        return dict(zip(("weights", "offsets"), super().exported_solution().values(), strict=True))
+
     def derived(self) -> dict[str, Tensor]:
         """The fit."""
         return {"weights": self.weights, "offsets": self.offsets}
+
+    def derived_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the fit."""
+        return dict(zip(("weights", "offsets"), self.solution_shapes(), strict=True))
 
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over the fit."""

@@ -30,10 +30,11 @@ def ridge_weights(factor: Tensor, targets: Tensor) -> Tensor:
 
     Args:
         factor: of G + λI, from `ridge_factor`.
-        targets: Q = HᵀY, (features, classes) in float64.
+        targets: Q = HᵀY, (features, classes) in float64; its memory, if it can be, is that of the solution.
     """
     with threadpool_limits(1):
-        return torch.from_numpy(cho_solve((factor.numpy(), True), targets.numpy(), check_finite=False))
+        solved = cho_solve((factor.numpy(), True), targets.numpy(), overwrite_b=True, check_finite=False)
+    return torch.from_numpy(solved)
 
 
 def half_solved(factor: Tensor, rows: Tensor) -> Tensor:

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from repcl.methods.frozen.cosines import PART
 from repcl.methods.frozen.kept_rows import KeptRows
 from repcl.methods.frozen.ledger import CHUNK, ROUNDING, Features, Ledger
-from repcl.methods.frozen.left_out import PART, SURE, cosines, pair_keys, row_keys, spread_sample
+from repcl.methods.frozen.left_out import SURE, cosines, pair_keys, row_keys, spread_sample
 
 
 class SharedLedger(Ledger):

@@ -10,11 +10,14 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from repcl.model import Merge, RowOwner, total_row
 
 BLOCK = 512
 SMALL = torch.iinfo(torch.int32)
+MOST_IN_32_BITS = 2**16 - 1
+"""Examples of a class whose sums surely fit, since no feature is beyond 2¹⁵ steps."""
 
 
 class ClassSums(RowOwner):
@@ -31,14 +34,14 @@ class ClassSums(RowOwner):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
-        self.register_buffer("sums", torch.zeros(0, size, dtype=torch.int64))
+        self.register_buffer("sums", torch.zeros(0, size, dtype=torch.int32))  # or 64 bits, where it must be
         self.register_buffer("counts", torch.zeros(0, dtype=torch.int64))
 
     def grow_to(self, classes: int) -> None:
         """Make room for new classes at the end."""
         missing = classes - len(self.counts)
         if missing > 0:
-            self.sums = torch.cat([self.sums, self.sums.new_zeros(missing, self.size)])
+            self.sums = functional.pad(self.sums, (0, 0, 0, missing))
             self.counts = torch.cat([self.counts, self.counts.new_zeros(missing)])
 
     def clear(self) -> None:
@@ -58,18 +61,43 @@ class ClassSums(RowOwner):
 
     def add_to_classes(self, features: Tensor, labels: Tensor, *, sign: int = 1) -> None:
         """Add examples to the sums of their classes only, or take them away."""
-        self.sums.index_add_(0, labels, features.long(), alpha=sign)
+        self._make_room(_largest(self.counts) + len(labels))
+        self.sums.index_add_(0, labels, features.to(self.sums.dtype), alpha=sign)
         self.counts.index_add_(0, labels, torch.ones_like(labels), alpha=sign)
 
     def absorb(self, other: "ClassSums", indices: Sequence[int]) -> None:
         """Add the sums of another learner, whose classes have these indices here."""
         here = torch.tensor(indices, dtype=torch.int64)
-        self.sums.index_add_(0, here, other.sums)
+        self._make_room(_largest(self.counts) + _largest(other.counts))
+        self.sums.index_add_(0, here, other.sums.to(self.sums.dtype))
         self.counts.index_add_(0, here, other.counts)
+
+    def regroup_rows(self, groups: Sequence[Sequence[int]], classes: int) -> None:
+        """Give every group of old classes one row."""
+        sizes = self.counts.tolist()
+        self._make_room(max((sum(sizes[index] for index in group) for group in groups), default=0))
+        super().regroup_rows(groups, classes)
+
+    def take_over(self, values: Mapping[str, Tensor]) -> None:
+        """Take over tensors of whole numbers that were saved, by their names here."""
+        for name, value in values.items():
+            setattr(self, name, value if name == "sums" and value.dtype == torch.int32 else value.long())
+        self._make_room(_largest(self.counts))
+
+    def _make_room(self, examples: int) -> None:
+        """Widen the sums where a class may have so many examples that theirs do not fit any more."""
+        if examples > MOST_IN_32_BITS:
+            self.sums = self.sums.long()
 
     def means(self) -> Tensor:
         """Mean feature of each class, (classes, size) in float64; zero for a class without examples."""
         return self.sums.double() / self.counts.clamp(min=1)[:, None]
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        if f"{prefix}sums" in state_dict:  # else larger numbers would be cut to those that fit here
+            self.sums = self.sums.to(state_dict[f"{prefix}sums"].dtype)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+        self._make_room(_largest(self.counts))
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         # half the bytes on disk as long as the numbers are small enough
@@ -117,6 +145,10 @@ class Moments(ClassSums):
         """Sum of f fᵀ over all examples, (size, size) in float64."""
         upper = self.upper_gram()
         return upper + upper.triu(1).T
+
+
+def _largest(counts: Tensor) -> int:
+    return int(counts.max()) if len(counts) else 0
 
 
 @cache

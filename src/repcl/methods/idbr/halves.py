@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from repcl.data.batches import Batch, TokenizedExample, collate
+from repcl.data import Batch, TokenizedExample
+from repcl.data.batches import collate
 
 Spans = Sequence[tuple[int, int]]
 

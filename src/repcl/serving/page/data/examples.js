@@ -59,7 +59,7 @@ export function checkRows(rows, choice, kind, limits) {
 
 /**
  * @param {string} label
- * @param {string} pasted One text a line.
+ * @param {string} pasted One text per line.
  * @param {Limits} limits
  * @returns {Checked[]}
  */

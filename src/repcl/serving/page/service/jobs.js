@@ -35,7 +35,10 @@ export async function followJob(job, show, signal) {
   show(last);
   while (!isOver(last)) {
     try {
-      for await (const next of jobEvents(last.id, signal)) show((last = next));
+      for await (const next of jobEvents(last.id, signal)) {
+        show((last = next));
+        if (isOver(last)) break; // the service goes on after a refusal, until someone decides
+      }
       if (!isOver(last)) show((last = await getJob(last.id, signal)));
     } catch (problem) {
       if (signal?.aborted || (problem instanceof Problem && isFinal(problem))) throw problem;

@@ -1,0 +1,271 @@
+"""From a learned classifier to a graph in ONNX form, which is compared with torch before it is kept."""
+
+import io
+import tempfile
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from repcl import __version__
+from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
+from repcl.classifier.exported import Exported
+from repcl.classifier.state import MOST_ASKED, ClassifierState
+from repcl.classifier.store.files import Blobs
+from repcl.classifier.store.folder import ModelFolder
+from repcl.classifier.store.graph import check_graph
+from repcl.classifier.store.records import (
+    Calibration,
+    Export,
+    Precision,
+    Revision,
+    digest_of,
+    now,
+    one_line,
+    origin_of,
+)
+from repcl.classifier.store.snapshot import unpack
+from repcl.data import Batch, Example, InputKind, Span
+from repcl.data.batches import collate
+from repcl.errors import InvalidSetting, MissingPackage
+from repcl.methods import Method
+from repcl.methods.frozen.left_out import nearest_others_of, row_keys, times_of
+from repcl.methods.frozen.method import FrozenMethod
+
+OPSET = 17
+LARGEST_GRAPH = (1 << 31) - 1
+"""Bytes that protobuf, ONNX's form, can hold."""
+ENCODER_PART = "/backbone/"
+TOLERATED = 1e-3
+"""By how much a probability of an fp32 export may differ from torch's."""
+PROBES = 32
+
+SENTENCES = (
+    "a",
+    "Where is my parcel?",
+    "I would like to change the address of my order, and to know when it will arrive.",
+)
+
+
+def export_model(folder: ModelFolder, *, precision: Precision = "fp32") -> tuple[Revision, Export]:
+    """Make an export of the revision in use and put it into its folder, whose lock is held.
+
+    Args:
+        folder: of the model.
+        precision: `fp32`, or `int8` for the encoder's products.
+    """
+    _require_packages()
+    revision, state = folder.open(partial(unpack, device="cpu"))
+    if state.is_multilabel:
+        raise InvalidSetting(
+            "Expected a model that gives each text one label, found one with several (multilabel), which "
+            "cannot be exported yet: it answers with torch only."
+        )
+    graph = _traced(state.method)
+    if precision == "int8":
+        graph = _in_int8(graph)
+    data = _plain(graph)
+    check_graph(data, "The graph")
+    write = partial(_write, data, revision, state, precision)
+    return revision, folder.write_export(write)
+
+
+def _write(
+    data: bytes, revision: Revision, state: ClassifierState, precision: Precision, blobs: Blobs
+) -> Export:
+    """Put a graph into a file, compare its answers with torch's, and describe it."""
+    contents, encoder = revision.contents, state.method.encoder
+    solution = state.method.exported_solution()
+    export = Export(
+        origin=origin_of(contents, is_shared=bool(solution)),
+        is_shared=bool(solution),
+        precision=precision,
+        graph=blobs.put(data, "onnx"),
+        readout=type(encoder.readout).__name__,
+        max_length=encoder.max_length,
+        solution=tuple(solution),
+        when=now(),
+        version=__version__,
+    )
+    exported = Exported(revision.number, contents, export, blobs)
+    if precision == "fp32":
+        _compare(state, exported)
+        return export
+    calibration = _calibrated(state, exported)
+    if calibration is None:
+        return export
+    return export.model_copy(update={"calibration": calibration, "calibrated_for": digest_of(contents)})
+
+
+def _require_packages() -> None:
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise MissingPackage("An export needs onnx and onnxruntime: pip install 'repcl[onnx]'.") from error
+
+
+# ---- the graph ------------------------------------------------------------------------------------------
+
+
+class _Answers(nn.Module):
+    """What is written down: from padded rows and what was learned to scores."""
+
+    def __init__(self, method: Method) -> None:
+        super().__init__()
+        self.method = method
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, spans: Tensor, class_sizes: Tensor, *solution: Tensor
+    ) -> tuple[Tensor, ...]:
+        nothing = ids.new_zeros(ids.shape[0])
+        return self.method.exported_answers(Batch(ids, mask, spans, nothing, nothing), class_sizes, solution)
+
+
+def _traced(method: Method) -> bytes:
+    """The operations that answering takes, written down while two texts are answered."""
+    kind = method.encoder.readout.kind
+    rows = method.encoder.tokenize([_probe(text, kind) for text in SENTENCES[1:]])
+    pad_id = int(method.encoder.tokenizer.pad_token_id)
+    batch = collate(rows, [0] * len(rows), range(len(rows)), pad_id=pad_id, device=method.encoder.device)
+    solution = method.exported_solution()
+    sizes = torch.tensor([method.class_sizes().get(name, 1) for name in method.classes])
+    names = ["ids", "mask", "spans", "class_sizes", *solution]
+    axes = {"ids": 2, "mask": 2, "spans": 1, "class_sizes": 1} | {
+        name: part.ndim for name, part in solution.items()
+    }
+    file = io.BytesIO()
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # whether the trace holds for other texts is tried out afterwards
+            torch.onnx.export(
+                _Answers(method).eval(),
+                (batch.ids, batch.mask, batch.spans, sizes, *solution.values()),
+                file,  # type: ignore[arg-type]
+                dynamo=False,  # the other way needs one more package, and more time
+                input_names=names,
+                output_names=["scores", "rows"][: 1 + bool(solution)],
+                dynamic_axes={name: list(range(count)) for name, count in axes.items()},
+                opset_version=OPSET,
+            )
+    except Exception as error:  # the exporter raises errors of every kind
+        raise InvalidSetting(
+            f"Method {type(method).__name__} on encoder {method.encoder.name!r} cannot be exported "
+            f"({one_line(error)}): it answers with torch only."
+        ) from error
+    return file.getvalue()
+
+
+def _probe(text: str, kind: InputKind) -> Example:
+    """A text of an input kind, its first and its last word marked."""
+    first, last = Span(0, len(text.split()[0])), Span(len(text) - len(text.split()[-1]), len(text))
+    if kind == "relation":
+        return Example(text, "", head=first, tail=last)
+    return Example(text, "", trigger=first if kind == "event" else None)
+
+
+def _in_int8(graph: bytes) -> bytes:
+    """The graph with the encoder's weights in 8 bits, each column of them with a scale of its own."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    model = onnx.load_model_from_string(graph)
+    wide = [node.name for node in model.graph.node if ENCODER_PART not in node.name]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / "int8.onnx"
+        quantize_dynamic(
+            model,
+            path,
+            op_types_to_quantize=["MatMul"],
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            nodes_to_exclude=wide,
+            extra_options={"MatMulConstBOnly": True},
+        )
+        return path.read_bytes()
+
+
+def _plain(graph: bytes) -> bytes:
+    """The graph without remarks, its tensors in the one form that is read again."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load_model_from_string(graph)
+    for name in ("metadata_props", "functions", "training_info"):
+        model.ClearField(name)
+    del model.opset_import[1:]
+    for name in ("value_info", "metadata_props", "quantization_annotation", "doc_string"):
+        model.graph.ClearField(name)
+    tensors = list(model.graph.initializer)
+    for node in model.graph.node:
+        for name in ("doc_string", "metadata_props", "overload"):
+            node.ClearField(name)
+        for attribute in node.attribute:
+            attribute.ClearField("doc_string")
+            if attribute.HasField("t"):
+                tensors.append(attribute.t)
+    for tensor in tensors:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
+    if model.ByteSize() > LARGEST_GRAPH:
+        raise InvalidSetting("Expected an encoder of at most 2 GB to export, found a larger one.")
+    return bytes(model.SerializeToString())
+
+
+# ---- whether it answers as torch does -------------------------------------------------------------------
+
+
+def _compare(state: ClassifierState, exported: Exported) -> None:
+    """Refuse an export that answers otherwise than torch: what was traced does not hold for all texts."""
+    texts = [*(_probe(text, state.kind) for text in SENTENCES), *state.kept_texts()[:PROBES]]
+    expected = state.probabilities(texts)
+    together = exported.evidence(texts, with_nearness=False).probabilities
+    alone = np.concatenate(
+        [exported.evidence([text], with_nearness=False).probabilities for text in texts[:3]]
+    )
+    worst = max(np.abs(together - expected).max(), np.abs(alone - expected[:3]).max())
+    if not worst <= TOLERATED:
+        raise InvalidSetting(
+            f"Method {state.name!r} on encoder {state.method.encoder.name!r} cannot be exported: its "
+            f"probabilities would differ by up to {worst:.3f}; it answers with torch only."
+        )
+
+
+def _calibrated(state: ClassifierState, exported: Exported) -> Calibration | None:
+    """Temperature and thresholds for the scores of an export; None where there are too few texts for that."""
+    method, names = state.method, state.method.classes
+    asked = state.held_out[:MOST_ASKED]
+    column = {name: index for index, name in enumerate(names)}
+    if isinstance(method, FrozenMethod) and method.leaves_out:
+        return _calibrated_by_left_out(method, exported, asked)
+    if len(asked) < ENOUGH:
+        asked = [*asked, *method.memory]
+    if not asked:
+        return None
+    return calibrate(exported.scores(asked)[0], [column[one.label] for one in asked], names)
+
+
+def _calibrated_by_left_out(
+    method: FrozenMethod, exported: Exported, asked: Sequence[Example]
+) -> Calibration | None:
+    """The same for a learner that can leave out each text, which it learned, by arithmetic."""
+    found = method.find_kept(asked)
+    asked = [one for one, index in zip(asked, found, strict=True) if index is not None]
+    if len(asked) < ENOUGH:
+        return None
+    own = torch.tensor([index for index in found if index is not None])
+    rows = torch.from_numpy(exported.scores(asked)[1])
+    labels = method.ledger.kept.labels[own].long()
+    keys = row_keys(method.ledger.kept.rows)
+    times = times_of(keys, method.ledger.kept.labels, own)
+    nearest, stranger = nearest_others_of(rows, method.ledger.kept, keys, own)
+    return calibrate(
+        method.left_out_scores(rows, labels, times).double().numpy(),
+        labels.tolist(),
+        method.classes,
+        Nearness(np.arange(len(asked)), nearest.double().numpy(), stranger.double().numpy()),
+    )

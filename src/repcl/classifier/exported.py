@@ -1,0 +1,250 @@
+"""An export as an answerer: onnxruntime, tokenizers and NumPy, and no torch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repcl.classifier.answerer import Answerer
+from repcl.classifier.answering import Evidence, Scores, probabilities
+from repcl.classifier.store.files import Blobs
+from repcl.classifier.store.folder import ModelFolder
+from repcl.classifier.store.graph import check_graph
+from repcl.classifier.store.records import Blob, Contents, DamagedModel, Export, one_line
+from repcl.classifier.store.tokenizer import read_tokenizer
+from repcl.data import Example, TokenizedExample
+from repcl.data.padding import by_length, padded
+from repcl.errors import RepclError
+from repcl.methods.frozen.cosines import nearest_cosines
+from repcl.model.layered import LAYERED
+from repcl.model.machine import memory_of_machine, too_large
+from repcl.model.readouts import READOUTS, Readout, note_shortened
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+BATCH = 64
+TENSOR = "tensor"
+TAKEN = 4
+"""Times the bytes of its file that a graph may need when it is opened."""
+KEPT_ROWS, KEPT_LABELS, COUNTS = "ledger.kept.rows", "ledger.kept.labels", "ledger.sums.0.counts"
+
+READOUT_CLASSES: Mapping[str, type[Readout]] = {
+    chosen.__name__: chosen for chosen in (*READOUTS.values(), *LAYERED.values())
+}
+
+Array = NDArray[Any]
+
+
+class Unfit(RepclError):
+    """An export cannot be used for a revision; the text says why, as a part of a sentence."""
+
+
+class Exported(Answerer):
+    """Answers with an export.
+
+    Args:
+        revision: the number of the revision that is answered for.
+        contents: its record.
+        export: that fits it.
+        blobs: the files of the folder.
+        threads: as many as there are cores if not given.
+    """
+
+    def __init__(
+        self, revision: int, contents: Contents, export: Export, blobs: Blobs, *, threads: int | None = None
+    ) -> None:
+        super().__init__(revision, contents, export.calibration_for(contents) or contents.calibration)
+        self.export = export
+        self.names = [record.name for record in contents.classes]
+        self._contents, self._blobs = contents, blobs
+        self._tokenizer, self._pad_id = read_tokenizer(blobs.get(contents.encoder.tokenizer))
+        chosen = READOUT_CLASSES.get(export.readout)
+        if chosen is None or chosen.kind != contents.kind:
+            raise DamagedModel(f"export.json names the readout {export.readout!r}, which no {self.kind} has.")
+        self._readout = chosen.__new__(chosen)  # depths are in the graph; tokens do not depend on them
+        self._solution = self._read_solution()
+        self._session = open_graph(blobs, export.graph, threads)
+
+    def scores(self, examples: Sequence[Example]) -> tuple[Scores, Array]:
+        """Scores, (texts, classes), and representations on the grid; of a trained method there are none."""
+        rows = self.tokenize(examples)
+        found: list[Array] = [np.empty(0)] * len(rows)
+        represented: list[Array] = [np.empty(0)] * len(rows)
+        for numbers in by_length([len(row.ids) for row in rows], BATCH):
+            outputs = self._run([rows[number] for number in numbers])
+            for at, number in enumerate(numbers):
+                found[number] = outputs[0][at]
+                represented[number] = outputs[1][at] if len(outputs) > 1 else np.empty(0)
+        return np.stack(found).astype(np.float64), np.stack(represented)
+
+    def evidence(self, examples: Sequence[Example], *, with_nearness: bool = True) -> Evidence:
+        """What is known about texts before it is decided whether they are unknown."""
+        scores, rows = self.scores(examples)
+        is_needed = with_nearness and self.calibration.familiarity is not None
+        nearness = nearest_cosines(rows, self._kept_rows).astype(np.float64) if is_needed else None
+        return Evidence(self.names, probabilities(scores, self.calibration.temperature), nearness)
+
+    def tokenize(self, examples: Sequence[Example]) -> list[TokenizedExample]:
+        """Token ids and spans of the texts."""
+        rows, shortened = self._readout.prepare(examples, self._tokenizer, max_length=self.export.max_length)
+        note_shortened(shortened, len(examples), self.export.max_length)
+        return rows
+
+    def _run(self, rows: Sequence[TokenizedExample]) -> list[Array]:
+        try:
+            outputs: list[Array] = self._session.run(
+                None, padded(rows, self._pad_id)._asdict() | self._solution
+            )
+        except Exception as error:  # onnxruntime has errors of many kinds, for graphs of any kind
+            raise DamagedModel(f"The export could not answer ({one_line(error)}).") from error
+        if outputs[0].shape != (len(rows), len(self.names)):
+            raise DamagedModel("The export gives scores of other classes than the revision has.")
+        return outputs
+
+    def _read_solution(self) -> dict[str, Array]:
+        """What was learned, as far as the graph does not hold it."""
+        if not self.export.is_shared:
+            return {}
+        found: dict[str, Array] = {"class_sizes": self._class_sizes()}
+        for name in self.export.solution:
+            blob = self._contents.derived.get(name)
+            try:
+                found[name] = _array(self._blobs, blob) if blob else np.empty(0)
+            except DamagedModel:
+                blob = None
+            if blob is None:
+                raise Unfit("the revision's solution is not kept, for it is not in use")
+        return found
+
+    def _class_sizes(self) -> Array:
+        tensors = self._contents.tensors
+        if KEPT_LABELS in tensors:
+            labels = _array(self._blobs, tensors[KEPT_LABELS])
+            is_wrong = labels.dtype != np.int32 or bool(((labels < 0) | (labels >= len(self.names))).any())
+            if is_wrong or labels.ndim != 1:
+                raise DamagedModel("Kept embeddings do not belong to the classes of the revision.")
+            return np.bincount(labels, minlength=len(self.names)).astype(np.int64)
+        if COUNTS in tensors:
+            return _array(self._blobs, tensors[COUNTS]).astype(np.int64)
+        return np.ones(len(self.names), dtype=np.int64)
+
+    @cached_property
+    def _kept_rows(self) -> Array:
+        """Representations of all texts learned."""
+        parts = [_array(self._blobs, blob) for blob in self._contents.pieces.get(KEPT_ROWS, ())]
+        if not parts:
+            raise DamagedModel(
+                "The revision keeps no embeddings, though its rule for unknown texts asks them."
+            )
+        return np.concatenate(parts)
+
+
+def open_export(
+    folder: ModelFolder,
+    revision: int | None = None,
+    *,
+    threads: int | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Exported | None:
+    """The export of a folder if it fits the revision; None otherwise, and a sentence where there is one.
+
+    Args:
+        folder: of the model.
+        revision: the one in use if not given.
+        threads: as many as there are cores if not given.
+        tell: hears in a sentence why an export is not used.
+    """
+    try:
+        export = folder.export()
+        if export is None:
+            return None
+        _require_onnxruntime()
+        record, opened = folder.open(partial(_opened, export=export, threads=threads), revision)
+    except (Unfit, DamagedModel) as error:
+        reason = str(error).removesuffix(".")
+        tell(f"The export is not used, and torch takes longer: {reason}; `repcl export` makes it anew.")
+        return None
+    opened.revision = record.number
+    if export.precision == "int8" and opened.calibration is record.contents.calibration:
+        tell(
+            "The int8 export was calibrated for another revision; `repcl export --int8` calibrates it for "
+            f"revision {record.number}."
+        )
+    return opened
+
+
+def _opened(contents: Contents, blobs: Blobs, *, export: Export, threads: int | None) -> Exported:
+    if not export.fits(contents):
+        raise Unfit("it belongs to another revision")
+    try:
+        return Exported(0, contents, export, blobs, threads=threads)
+    except DamagedModel as error:  # no other revision would be better
+        raise Unfit(str(error)) from error
+
+
+def _require_onnxruntime() -> None:
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise Unfit("it needs onnxruntime (pip install 'repcl[onnx]')") from error
+
+
+# ---- the graph ------------------------------------------------------------------------------------------
+
+
+def open_graph(blobs: Blobs, graph: Blob, threads: int | None = None) -> "onnxruntime.InferenceSession":
+    """A session on a graph that was looked at; what it may take of the memory is bounded."""
+    reason = too_large(TAKEN * graph.bytes)
+    if reason is not None:
+        raise DamagedModel(f"The export needs {reason}.")
+    data = blobs.get(graph)
+    check_graph(data, f"blobs/{graph.file}")
+    import onnxruntime
+
+    _bound_memory()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what is wrong is said below, once
+    options.intra_op_num_threads = threads or 0
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.use_env_allocators", "1")
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has errors of many kinds, for graphs of any kind
+        raise DamagedModel(f"The export cannot be opened ({one_line(error)}).") from error
+
+
+@cache
+def _bound_memory() -> None:
+    """Let graphs take half of the machine's memory at most: a few bytes can ask for any amount."""
+    import onnxruntime
+
+    there = memory_of_machine()
+    if there is None:
+        return
+    kind = onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    )
+    onnxruntime.create_and_register_allocator(
+        kind, onnxruntime.OrtArenaCfg({"max_mem": there // 2, "arena_extend_strategy": 1})
+    )
+
+
+def _array(blobs: Blobs, blob: Blob) -> Array:
+    """The tensor of a file."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    reason = too_large(2 * blob.bytes)
+    if reason is not None:
+        raise DamagedModel(f"blobs/{blob.file} needs {reason}.")
+    try:
+        found: Array = load(blobs.get(blob))[TENSOR]
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
+        raise DamagedModel(
+            f"blobs/{blob.file} is not a tensor in safetensors form ({one_line(error)})."
+        ) from error
+    return found

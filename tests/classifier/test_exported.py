@@ -1,0 +1,216 @@
+"""An export answers as its revision does, belongs to what it was made from, and a stranger's is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from repcl import ContinualClassifier
+from repcl.classifier import ModelFolder
+from repcl.classifier.answerer import open_answerer
+from repcl.classifier.export import export_model
+from repcl.classifier.exported import Exported, open_graph
+from repcl.classifier.learned import Learned
+from repcl.classifier.store.files import BlobsInMemory
+from repcl.classifier.store.graph import check_graph
+from repcl.classifier.store.records import DamagedModel, Export
+from repcl.data import Example
+from tests.classifier.conftest import toy
+
+TEXTS = [Example("the pear is cold", ""), Example("a", ""), Example("snow in the city of paris was warm", "")]
+
+
+def exported(folder: Path, precision: Any = "fp32") -> Export:
+    model = ModelFolder(folder)
+    with model.lock("exporting"):
+        return export_model(model, precision=precision)[1]
+
+
+@pytest.fixture
+def model(make, tmp_path) -> Callable[..., Path]:
+    def build(method: str = "instant", **options: Any) -> Path:
+        classifier: ContinualClassifier = make(method, **{"holdout_per_class": 5, "tolerance": 1.0} | options)
+        classifier.partial_fit(*toy("fruit", "vehicle", "weather", texts=12))
+        classifier.save(tmp_path / "model")
+        return tmp_path / "model"
+
+    return build
+
+
+@pytest.mark.parametrize("method", ["instant", "ncm", "lda", "refit", "fea", "emar"])
+def test_an_export_answers_as_torch_does(model, method) -> None:
+    folder = model(method)
+    exported(folder)
+    fast, slow = open_answerer(folder), open_answerer(folder, device="cpu")
+    assert isinstance(fast, Exported)
+    assert isinstance(slow, Learned)
+    rule = slow.unknown_rule("auto", "unknown")
+    found, expected = fast.answer(TEXTS, rule), slow.answer(TEXTS, rule)
+    assert np.abs(found.probabilities - expected.probabilities).max() < 1e-3
+    assert (found.is_unknown == expected.is_unknown).all()
+    assert (fast.classes_ == slow.classes_).all()
+
+
+def test_a_frozen_encoders_export_answers_for_later_revisions(model) -> None:
+    folder = model()
+    exported(folder)
+    classifier = ContinualClassifier.load(folder)
+    classifier.partial_fit(*toy("place", texts=8))
+    classifier.save(folder)
+    fast, slow = open_answerer(folder), open_answerer(folder, device="cpu")
+    assert isinstance(fast, Exported)
+    assert fast.revision == 2
+    assert "place" in fast.classes_
+    assert np.abs(fast.answer(TEXTS)[0] - slow.answer(TEXTS)[0]).max() < 1e-3
+
+
+def test_a_trained_methods_export_belongs_to_one_revision(model) -> None:
+    folder, told = model("fea"), []
+    exported(folder)
+    classifier = ContinualClassifier.load(folder)
+    classifier.partial_fit(*toy("place", texts=8))
+    classifier.save(folder)
+    assert isinstance(open_answerer(folder, tell=told.append), Learned)
+    assert len(told) == 1
+    assert "belongs to another revision" in told[0]
+    assert isinstance(open_answerer(folder, revision=1), Exported)
+
+
+def test_a_renamed_class_keeps_the_export(model) -> None:
+    folder = model("fea")
+    exported(folder)
+    classifier = ContinualClassifier.load(folder)
+    classifier.rename_class("fruit", "food")
+    classifier.save(folder)
+    fast = open_answerer(folder)
+    assert isinstance(fast, Exported)
+    assert "food" in fast.classes_
+
+
+def test_an_export_goes_with_the_last_revision_that_it_belongs_to(model) -> None:
+    folder = model("fea")
+    graph = exported(folder).graph
+    classifier = ContinualClassifier.load(folder)
+    classifier.partial_fit(*toy("place", texts=8))
+    classifier.save(folder)
+    store = ModelFolder(folder)
+    assert (folder / "blobs" / graph.file).is_file()
+    with store.lock("purging"):
+        store.purge([1])
+    assert store.export() is None
+    assert not (folder / "blobs" / graph.file).exists()
+
+
+def test_int8_is_calibrated_again_by_texts_left_out(model) -> None:
+    folder = model(holdout_per_class=8)
+    export = exported(folder, "int8")
+    assert export.calibration is not None
+    assert export.calibration.texts >= 20
+    fast = open_answerer(folder)
+    assert isinstance(fast, Exported)
+    assert fast.calibration == export.calibration
+
+
+def test_a_new_export_takes_the_place_of_the_old_one(model) -> None:
+    folder = model()
+    first, second = exported(folder), exported(folder, "int8")
+    assert ModelFolder(folder).export() == second
+    assert not (folder / "blobs" / first.graph.file).exists()
+
+
+def test_a_damaged_graph_is_not_used_and_torch_answers(model) -> None:
+    folder, told = model(), []
+    graph = exported(folder).graph
+    path = folder / "blobs" / graph.file
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert isinstance(open_answerer(folder, tell=told.append), Learned)
+    assert "damaged" in told[0]
+
+
+def test_a_long_text_is_shortened_with_a_note(model) -> None:
+    folder = model()
+    exported(folder)
+    with pytest.warns(UserWarning, match="1 of 1 texts have over 64 tokens and were shortened"):
+        open_answerer(folder).answer([Example("pear " * 100, "")])
+
+
+# ---- graphs of strangers --------------------------------------------------------------------------------
+
+
+def graph(*nodes: onnx.NodeProto, initializers: Any = (), opsets: Any = (("", 17),)) -> onnx.ModelProto:
+    wanted = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
+    given = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    body = helper.make_graph(list(nodes), "g", [wanted], [given], initializer=list(initializers))
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid(*one) for one in opsets])
+    model.ir_version = 8
+    return model
+
+
+def test_plain_operations_pass() -> None:
+    number = onnx.numpy_helper.from_array(np.ones(1, dtype=np.float32), "one")
+    model = graph(helper.make_node("Add", ["x", "one"], ["y"]), initializers=[number])
+    check_graph(model.SerializeToString(), "here")
+
+
+def external() -> onnx.ModelProto:
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="../../etc/passwd")
+    return graph(helper.make_node("Add", ["x", "w"], ["y"]), initializers=[tensor])
+
+
+def promised() -> onnx.ModelProto:
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[10**6, 10**6], raw_data=b"1234")
+    return graph(helper.make_node("Add", ["x", "w"], ["y"]), initializers=[tensor])
+
+
+def looping() -> onnx.ModelProto:
+    inner = graph(helper.make_node("Identity", ["x"], ["y"])).graph
+    return graph(helper.make_node("If", ["x"], ["y"], then_branch=inner, else_branch=inner))
+
+
+def with_function() -> onnx.ModelProto:
+    model = graph(helper.make_node("Add", ["x", "x"], ["y"]))
+    model.functions.add(name="Add", domain="")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make_model", "why"),
+    [
+        (external, "part of number"),
+        (promised, "not in the file"),
+        (looping, "'If'"),
+        (with_function, "part of number 25"),
+        (lambda: graph(helper.make_node("Add", ["x", "x"], ["y"], domain="evil")), "'evil'"),
+        (lambda: graph(opsets=(("", 17), ("evil", 1))), "'evil'"),
+        (lambda: graph(helper.make_node("Evil", ["x"], ["y"])), "'Evil'"),
+    ],
+)
+def test_a_graph_that_does_more_than_compute_is_refused(make_model, why) -> None:
+    with pytest.raises(DamagedModel, match=why):
+        check_graph(make_model().SerializeToString(), "here")
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff" * 40, b"\x3a\x7f", b"\x00\x00", b"PK\x03\x04", b"\x08" * 9])
+def test_bytes_that_are_no_graph_are_refused(data) -> None:
+    with pytest.raises(DamagedModel):
+        check_graph(data, "here")
+
+
+def test_a_small_graph_that_asks_for_a_huge_tensor_gets_no_memory() -> None:
+    size = onnx.numpy_helper.from_array(np.array([10**12], dtype=np.int64), "size")
+    model = graph(
+        helper.make_node("ConstantOfShape", ["size"], ["zeros"]),
+        helper.make_node("ReduceSum", ["zeros"], ["sum"], keepdims=0),
+        helper.make_node("Add", ["x", "sum"], ["y"]),
+        initializers=[size],
+    )
+    blobs = BlobsInMemory()
+    with pytest.raises(Exception, match=r"(?i)alloc|memory"):
+        open_graph(blobs, blobs.put(model.SerializeToString(), "onnx"), 1).run(
+            None, {"x": np.ones(1, dtype=np.float32)}
+        )
