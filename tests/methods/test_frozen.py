@@ -414,7 +414,7 @@ def test_a_loaded_refit_does_not_fit_again(monkeypatch: pytest.MonkeyPatch) -> N
     copy.classes = list(method.classes)
     grow_to_shapes(copy, method.state_dict())
     copy.load_state_dict(method.state_dict())
-    monkeypatch.setattr("repcl.methods.frozen.logistic.LogisticRegression", None)
+    monkeypatch.setattr("sklearn.linear_model.LogisticRegression", None)
     assert torch.equal(copy.scores(unseen("fruit")), method.scores(unseen("fruit")))
 
 

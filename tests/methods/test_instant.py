@@ -184,7 +184,7 @@ def test_maps_are_standard_normal_and_differ() -> None:
 
 def test_maps_are_drawn_from_their_seed_for_ever() -> None:
     # These numbers must never change, or saved learners would read other features than they learned.
-    assert RandomFeatures(2, 2, 1, seed=0).weights.flatten().tolist() == [1806.0, 410.0, 1002.0, 2295.0]
+    assert RandomFeatures(2, 2, 1, seed=0).weights.mT.flatten().tolist() == [1806.0, 410.0, 1002.0, 2295.0]
 
 
 def test_maps_are_not_saved() -> None:
