@@ -465,7 +465,7 @@ def run_file(name: str, content: bytes) -> Attack:
     return prepare
 
 
-for _name in ("result.json", "predictions.jsonl", "analysis.json"):
+for _name in ("result.json", "predictions.jsonl", "analysis.json", "wrong-texts.json.gz"):
     ATTACKS[f"brackets in {_name}"] = run_file(_name, b"[" * 100_000)
     ATTACKS[f"half a character in {_name}"] = run_file(_name, b'{"format": 1, "fingerprint": "\\ud800"}')
     ATTACKS[f"a list in {_name}"] = run_file(_name, b"[[1]]")

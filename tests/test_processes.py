@@ -262,7 +262,13 @@ def test_frozen_representations_have_the_bits_of_one_process(together, alone):
 
 
 def test_only_the_first_process_writes(together):
-    assert together[0]["written"] == ["predictions.jsonl", "representations", "result.json", "tracking"]
+    assert together[0]["written"] == [
+        "predictions.jsonl",
+        "representations",
+        "result.json",
+        "tracking",
+        "wrong-texts.json.gz",
+    ]
     assert together[1]["written"] == []
 
 

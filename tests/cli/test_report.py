@@ -33,3 +33,10 @@ def test_each_result_and_each_file_of_predictions_is_read_once(repcl, tmp_path, 
     assert repcl("report", tmp_path).code == 0
     read = [times for path, times in opened.items() if path.name in ("result.json", "predictions.jsonl")]
     assert read == [1] * 8
+
+
+def test_other_methods_are_tested_against_the_chosen_one(repcl, tmp_path):
+    write_grid(tmp_path, {"repcl": 0.9, "fea": 0.7}, rounds=2)
+    assert repcl("report", tmp_path, "--against", "fea").code == 0
+    page = tmp_path.joinpath("report.html").read_text(encoding="utf-8")
+    assert "final accuracy of fea against every other method" in page

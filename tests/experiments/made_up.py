@@ -9,6 +9,7 @@ from repcl.experiments.reports.grouping import BenchmarkRuns, load_runs
 from repcl.experiments.reports.table import Table
 from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Seconds
 from repcl.experiments.runs.store import PREDICTIONS, RunStore
+from repcl.experiments.runs.wrong_texts import WrongText
 from repcl.methods import METHODS
 
 
@@ -47,6 +48,7 @@ def write_run(
     settings: dict[str, object] | None = None,
     preset: str = "cpu",
     seconds: Seconds | None = None,
+    wrong: Sequence[WrongText] = (),
 ) -> Result:
     """A result with its predictions, laid out as `run_experiment` does."""
     method, _, variant = row.partition("@")
@@ -93,7 +95,7 @@ def write_run(
             statistics_bytes=statistics_bytes,
         ),
     )
-    RunStore(out).folder(benchmark, row, round).finish(result, tested)
+    RunStore(out).folder(benchmark, row, round).finish(result, tested, wrong)
     return result
 
 

@@ -248,9 +248,9 @@ def drawn() -> Any:
     known: dict[str, figures.Drawing] = {}
     render = figures._render
 
-    def remembered(figure: Any, name: str, description: str) -> figures.Drawing:
+    def remembered(figure: Any, name: str, description: str, *names: Any) -> figures.Drawing:
         if name not in known:
-            known[name] = render(figure, name, description)
+            known[name] = render(figure, name, description, *names)
         return known[name]
 
     with pytest.MonkeyPatch.context() as patch:

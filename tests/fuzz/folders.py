@@ -53,7 +53,7 @@ def _all_tables(folder: Path) -> None:
     for runs in benchmarks:
         forgotten = (scores.forgotten_table(runs.name, method) for method in runs.methods)
         tables += [
-            scores.results_table(runs, rows, paper),
+            scores.results_table(runs, paper),
             scores.tasks_table(runs),
             scores.overview_table([runs], rows),
             provenance.origin_table(runs),

@@ -36,7 +36,7 @@ def test_only_what_became_of_classes_is_kept_of_the_predictions(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, False], [True, True]), classes=[["old"], ["new"]])
     [run] = only(tmp_path).methods[0].runs
     assert run.forgetting == {"old": 0.5}
-    assert run.last_guesses == {"old": {"old": 1, "new": 1}}
+    assert run.last_guesses == {"old": {"old": 1, "new": 1}, "new": {"new": 2}}
 
 
 def test_a_run_without_stored_predictions_is_read_too(tmp_path):

@@ -22,7 +22,7 @@ def test_results_are_mean_deviation_and_interval_over_rounds(tmp_path):
     classes = [["old"], ["new"]]
     write_run(tmp_path, "fea", two_tasks([True, True], [True, True]), classes=classes, round=0)
     write_run(tmp_path, "fea", two_tasks([True, True], [True, False]), classes=classes, round=1)
-    row = cells(results_table(only(tmp_path), ["fea"], load_paper()), "fea")
+    row = cells(results_table(only(tmp_path), load_paper()), "fea")
     # 100 and 75 percent: mean 87.5, sd 25 / √2 = 17.7, half width 12.706 · 17.68 / √2 = 158.8: cut at 0, 100
     assert row["rounds"] == "2"
     assert row["accuracy"] == "87.5 ± 17.7"
@@ -35,7 +35,7 @@ def test_results_are_mean_deviation_and_interval_over_rounds(tmp_path):
 
 def test_one_round_has_neither_deviation_nor_interval(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]])
-    row = cells(results_table(only(tmp_path), ["fea"], load_paper()), "fea")
+    row = cells(results_table(only(tmp_path), load_paper()), "fea")
     assert (row["accuracy"], row["95 % interval"]) == ("100.0", "–")
 
 
@@ -43,7 +43,7 @@ def test_incomplete_and_capped_data_are_marked_and_explained(tmp_path):
     write_run(
         tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]], complete=False, capped=True
     )
-    table = results_table(only(tmp_path), ["fea"], load_paper())
+    table = results_table(only(tmp_path), load_paper())
     assert cells(table, "fea")["accuracy"] == "100.0†‡"
     assert [note[0] for note in table.notes] == ["†", "‡"]
 
@@ -53,27 +53,39 @@ def test_tracks_are_strict_statistics_and_all_data_with_the_bytes(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True]), classes=classes)
     write_run(tmp_path, "instant", two_tasks([True, True]), classes=classes, statistics_bytes=2_500_000)
     write_run(tmp_path, "joint", two_tasks([True, True]), classes=classes)
-    table = results_table(only(tmp_path), ["fea", "instant", "joint"], load_paper())
+    table = results_table(only(tmp_path), load_paper())
     tracks = [[(row[0].text, row[1].text) for row in group] for group in table.groups]
     assert tracks == [[("fea", "strict")], [("instant", "statistics, 2.5 MB")], [("joint", "all data")]]
 
 
+def test_methods_whose_means_read_the_same_are_best_together(tmp_path):
+    many = [[True, True]] * 1999
+    classes = [["old"], ["new"]]
+    write_run(tmp_path, "fea", two_tasks(*many, [True, True]), classes=classes)
+    write_run(tmp_path, "aca", two_tasks(*many, [True, False]), classes=classes)
+    write_run(tmp_path, "emar", two_tasks([True, True], [True, False]), classes=classes)
+    table = results_table(only(tmp_path), load_paper())
+    # 100.00 and 99.975 percent both read 100.0, 75 does not
+    assert {row[0].text for row in table.rows if row[3].is_best} == {"fea", "aca"}
+
+
 def test_joint_has_dashes_where_it_was_not_evaluated(tmp_path):
     write_grid(tmp_path, {"joint": 0.9, "fea": 0.9})
-    row = cells(results_table(only(tmp_path), ["joint", "fea"], load_paper()), "joint")
+    row = cells(results_table(only(tmp_path), load_paper()), "joint")
     assert row["accuracy"] != "–"
     assert (row["forgetting"], row["average accuracy"]) == ("–", "–")
 
 
-def test_a_method_that_was_skipped_has_dashes_only(tmp_path):
-    write_grid(tmp_path, {"fea": 0.9})
-    row = cells(results_table(only(tmp_path), ["fea", "aca"], load_paper()), "aca")
-    assert set(row.values()) == {"aca", "–"}
+def test_only_methods_that_were_run_on_a_benchmark_have_rows(tmp_path):
+    write_grid(tmp_path, {"fea": 0.9, "aca": 0.8}, benchmark="one")
+    write_grid(tmp_path, {"fea": 0.9}, benchmark="two")
+    tables = [results_table(runs, load_paper()) for runs in load_runs(tmp_path)]
+    assert [[row[0].text for row in table.rows] for table in tables] == [["fea", "aca"], ["fea"]]
 
 
 def test_the_papers_values_stand_beside_ours_with_a_caution_about_the_encoder(tmp_path):
     write_grid(tmp_path, {"repcl": 0.9, "repcl@no-adv": 0.8, "sequential": 0.5}, benchmark="hwu64", tasks=10)
-    table = results_table(only(tmp_path), ["repcl", "repcl@no-adv", "sequential"], load_paper())
+    table = results_table(only(tmp_path), load_paper())
     assert cells(table, "repcl")["paper Acc"] == "84.8"
     assert cells(table, "repcl")["paper FR"] == "8.0"
     assert (cells(table, "repcl@no-adv")["paper Acc"], cells(table, "repcl@no-adv")["paper FR"]) == (
@@ -102,7 +114,7 @@ def test_there_is_no_caution_with_the_papers_encoder_tasks_and_settings(tmp_path
     examples = invent_predictions(classes, round=0, keeps=0.9)
     same = {"benchmark": "hwu64", "encoder": "bert-base-uncased", "preset": preset}
     write_run(tmp_path, "fea", examples, classes=classes, **same)
-    assert results_table(only(tmp_path), ["fea"], load_paper()).notes == notes
+    assert results_table(only(tmp_path), load_paper()).notes == notes
 
 
 def test_other_tasks_and_other_memory_than_the_papers_are_told(tmp_path):
@@ -117,14 +129,14 @@ def test_other_tasks_and_other_memory_than_the_papers_are_told(tmp_path):
         encoder="bert-base-uncased",
         settings={"memory_per_class": 3},
     )
-    (note,) = results_table(only(tmp_path), ["fea"], load_paper()).notes
+    (note,) = results_table(only(tmp_path), load_paper()).notes
     assert "2 tasks, in the paper 10" in note
     assert "3 exemplars" in note
 
 
 def test_data_that_the_paper_does_not_have_get_no_paper_column(tmp_path):
     write_grid(tmp_path, {"repcl": 0.9})
-    columns = results_table(only(tmp_path), ["repcl"], load_paper()).columns
+    columns = results_table(only(tmp_path), load_paper()).columns
     assert not any("paper" in column.title for column in columns)
 
 
@@ -135,7 +147,7 @@ def test_rounds_with_different_settings_are_pointed_out(tmp_path):
         write_run(
             tmp_path, "fea", examples, classes=classes, round=round, settings={"initial_epochs": epochs}
         )
-    notes = results_table(only(tmp_path), ["fea"], load_paper()).notes
+    notes = results_table(only(tmp_path), load_paper()).notes
     assert any("different settings" in note and "fea" in note for note in notes)
 
 
@@ -145,21 +157,21 @@ def test_rounds_with_different_numbers_of_tasks_are_pointed_out(tmp_path):
         write_run(
             tmp_path, "fea", invent_predictions(classes, round=round, keeps=1), classes=classes, round=round
         )
-    notes = results_table(only(tmp_path), ["fea"], load_paper()).notes
+    notes = results_table(only(tmp_path), load_paper()).notes
     assert "Rounds run with different settings or data: fea. Their mean means little." in notes
 
 
 def test_equal_rounds_get_a_note_and_no_interval(tmp_path):
     for round in (0, 1):
         write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]], round=round)
-    table = results_table(only(tmp_path), ["fea"], load_paper())
+    table = results_table(only(tmp_path), load_paper())
     assert cells(table, "fea")["95 % interval"] == "–"
     assert any(note.startswith("The same accuracy in every round: fea.") for note in table.notes)
 
 
 def test_the_best_of_a_track_is_marked(tmp_path):
     write_grid(tmp_path, {"repcl": 0.99, "fea": 0.4, "joint": 0.9})
-    table = results_table(only(tmp_path), [], load_paper())
+    table = results_table(only(tmp_path), load_paper())
     assert [row[0].text for row in table.rows for cell in row if cell.is_best] == ["repcl"]
 
 

@@ -1,5 +1,6 @@
 """The report: one page with every section and its files, and nothing that a hostile name breaks."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,13 +14,24 @@ import pytest
 from repcl.errors import MissingData, UnknownName
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
+from repcl.experiments.runs.wrong_texts import WrongText
 from tests.experiments.made_up import (
     invent_predictions,
     write_grid,
     write_run,
 )
 
-SECTIONS = ["results", "significance", "curves", "matrices", "classes", "costs", "settings"]
+SECTIONS = [
+    "results",
+    "significance",
+    "curves",
+    "matrices",
+    "classes",
+    "confusions",
+    "every-class",
+    "costs",
+    "settings",
+]
 HOSTILE = ["<script>alert(1)</script>", "a&b_%$x^2", "=1+1|pipe*star*"]
 
 
@@ -31,7 +43,10 @@ def report(tmp_path_factory) -> Path:
     classes = [HOSTILE[:1], HOSTILE[1:]]
     for row in ("repcl", "fea"):
         examples = invent_predictions(classes, round=1, keeps=0.3)
-        write_run(out, row, examples, classes=classes, benchmark="my <b>data & $x_1$", capped=True)
+        wrong = [WrongText("<script>steal()</script>", 1, HOSTILE[1], HOSTILE[0])]
+        write_run(
+            out, row, examples, classes=classes, benchmark="my <b>data & $x_1$", capped=True, wrong=wrong
+        )
     write_report(out, load_runs(out))
     return out
 
@@ -40,6 +55,51 @@ def test_the_page_is_well_formed_and_has_every_section(report):
     page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
     assert [section.get("id") for section in page.iter("section")] == SECTIONS
     assert [link.get("href") for link in page.find(".//nav").iter("a")] == [f"#{name}" for name in SECTIONS]
+
+
+def test_verdict_date_command_and_duration_stand_above_everything_else(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    header = page.find(".//header")
+    assert [verdict.text[:9] for verdict in header.iterfind("p[@class='verdict']")] == [
+        "On hwu64,",
+        "On my <b>",
+    ]
+    text = "".join(header.itertext())
+    assert "UTC. All runs together took" in text
+    assert "repcl bench --benchmark hwu64 --method fea" in text
+
+
+def test_explanations_are_folded(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    folded = [found.findtext("summary") for found in page.iter("details")]
+    assert folded.count("How to read this") == 6
+    assert not page.findall(".//section[@id='results']/p")
+
+
+def test_the_upper_bound_has_a_sentence_instead_of_a_matrix(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    told = [found.text for found in page.iterfind(".//section[@id='matrices']/p")]
+    assert told == ["Tested after the last task only, so without a matrix: joint."]
+    assert not report.joinpath("figures/hwu64-joint-matrix.svg").exists()
+
+
+def test_one_round_has_a_sentence_instead_of_a_table_of_tests(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    section = page.find(".//section[@id='significance']")
+    assert len(section.findall(".//table")) == 1  # that of hwu64
+    assert "A test needs two rounds" in "".join(section.itertext())
+
+
+def test_letters_of_figures_stay_readable_on_a_phone(report):
+    page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
+    figures = page.findall(".//div[@class='drawing']/{http://www.w3.org/2000/svg}svg")
+    assert len(figures) > 5
+    for figure in figures:
+        points = float(figure.get("viewBox").split()[2])
+        narrowest = float(re.search(r"min-width: ([0-9]+)pt", figure.get("style"))[1])
+        letters = ElementTree.tostring(figure, encoding="unicode")
+        sizes = [float(size) for size in re.findall(r"font(?:-size)?: (?:[a-z]+ )*([0-9.]+)px", letters)]
+        assert min(sizes) * narrowest / points * 96 / 72 >= 11  # pixels
 
 
 def test_no_id_stands_twice_on_the_page(report):
@@ -86,6 +146,7 @@ def test_hostile_names_stay_text(report):
     assert "<script>" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "my <b>" not in text
+    assert "&lt;script&gt;steal()&lt;/script&gt;" in text
 
 
 def test_figures_are_written_as_svg_and_png(report):

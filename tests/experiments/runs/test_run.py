@@ -100,6 +100,7 @@ def test_no_checkpoint_is_left_after_the_end(tmp_path):
     assert sorted(path.name for path in (tmp_path / "toy/fea/round-1").iterdir()) == [
         "predictions.jsonl",
         "result.json",
+        "wrong-texts.json.gz",
     ]
 
 

@@ -30,6 +30,7 @@ def demo(
     from repcl.cli.demo.beside import stored_runs
     from repcl.cli.demo.page import demo_sections, lead
     from repcl.cli.demo.story import bundled_desk, play
+    from repcl.experiments.reports.html import Header
     from repcl.experiments.reports.write import write_page
 
     stored = stored_runs()
@@ -39,9 +40,8 @@ def demo(
         story = play(out / "desk", bundled_desk())
     for line in [*_weeks(story), *_asked(story.answers), *_undone(story), *_beside(story, stored)]:
         say(line)
-    page = write_page(
-        out, "A support desk that keeps learning", lead(story), demo_sections(story, stored, NEXT)
-    )
+    header = Header("A support desk that keeps learning", lead(story))
+    page = write_page(out, header, demo_sections(story, stored, NEXT))
     for line in [
         "",
         f"The same as a page: {page}",

@@ -3,12 +3,15 @@
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
 from repcl.analysis.transfer import ProbeMatrix
+from repcl.experiments.reports.classes import Guesses
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.table import file_name
 from repcl.experiments.representations.analysis import Representations, RunAnalysis
@@ -26,7 +30,9 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colors without yellow, which is too light for lines: people who cannot tell red from green
 # can tell these apart; markers and dashes serve those who print in black and white.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#5D3A9B")
+MOST_HIGHLIGHTED = len(COLORS)
+GRAY: Any = {"color": "#9a9a9a", "linestyle": "-"}  # of lines that are named when they are pointed at
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", (0, (5, 2)), (0, (5, 2, 1, 2)), (0, (1.2, 1.2)), (0, (8, 2, 2, 2, 2, 2)))
 LOOK: Any = {
@@ -44,6 +50,7 @@ LOOK: Any = {
 CELL, LETTER = 0.31, 0.09  # inches
 MOST_TASKS_WITH_NUMBERS = 20
 CLOSE = 15.0  # points
+LONGEST_LABEL = 28  # letters of a class beside a figure
 MARKS = 8  # markers on a line
 GRID: Any = {"color": "#dddddd", "linewidth": 0.6}
 
@@ -72,8 +79,8 @@ class Drawing:
         body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
         body = re.sub(r'(?<=\bid=")|(?<=url\(#)|(?<=href="#)', f"{prefix}-", body)
         opening, rest = body.split(">", maxsplit=1)
-        # as wide as there is room, but not so wide that a small figure has giant letters
-        size = re.sub(r' width="([\d.]+)pt"', lambda found: _widest(float(found[1])), opening)
+        # as wide as there is room, but neither with giant letters nor, on a phone, with tiny ones
+        size = re.sub(r' width="([\d.]+)pt"', lambda found: _width(float(found[1])), opening)
         return re.sub(r' height="[^"]*"', "", size) + ">" + rest
 
 
@@ -89,16 +96,41 @@ def line_styles(rows: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
+def method_styles(runs: BenchmarkRuns, rows: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """A look for each method that a figure highlights: all rows, or of many those that end best."""
+    if len(rows) <= MOST_HIGHLIGHTED:
+        return line_styles(rows)
+    last = final_means(runs)
+    best = sorted(last, key=lambda name: last[name], reverse=True)[:MOST_HIGHLIGHTED]
+    return line_styles([name for name in rows if name in best])
+
+
+def final_means(runs: BenchmarkRuns) -> dict[str, float]:
+    """The accuracy of each method after the last task, in percent, where it is known."""
+    last = {method.name: method.summary("final_accuracy") for method in runs.methods}
+    return {name: summary.mean for name, summary in last.items() if summary is not None}
+
+
 def draw_curves(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) -> Drawing:
     """Accuracy over all classes seen so far after each task, with bands of one standard deviation.
 
-    Where some methods end far below the best, a second panel shows the others alone.
+    Methods without a style are gray. Where some methods end far below the best, a second panel shows the
+    others alone.
     """
-    panels = [runs.methods, *_close_to_best(runs)]
+    close = _close_to_best(runs)
+    panels = {"All methods": runs.methods} | (
+        {f"Those within {CLOSE:.0f} points of the best": close} if close else {}
+    )
     with _canvas(6.4, 0.9 + 3.0 * len(panels)) as figure:
-        for axes, methods in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
+        named: dict[str, str] = {}
+        for axes, (title, methods) in zip(
+            figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True
+        ):
             for method in methods:
-                _draw_curve(axes, method, styles[method.name])
+                part = f"curve-{len(named)}"
+                named[part] = method.name
+                _draw_curve(axes, method, styles.get(method.name), part)
+            axes.set_title(title if close else "", fontsize=9, loc="left")
             axes.set_ylabel("accuracy, percent")
             _number_tasks(axes, most=MOST_TASKS_WITH_NUMBERS, fewest=1)
             axes.grid(axis="y", **GRID)
@@ -106,7 +138,62 @@ def draw_curves(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) ->
         handles, names = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=3, handlelength=4)
         description = f"{runs.name}: accuracy on all classes seen so far after each task, mean ± one sd"
-        return _render(figure, f"{runs.name}-curves", description)
+        description += _left_out(runs, close) + gray_note(runs, styles)
+        return _render(figure, f"{runs.name}-curves", description, named)
+
+
+def gray_note(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) -> str:
+    """How to read a figure in which not every method has a color."""
+    if all(method.name in styles for method in runs.methods):
+        return ""
+    return f". The {len(styles)} that end best have colors; point at a gray one for its name"
+
+
+def draw_costs(
+    runs: BenchmarkRuns, kind: str, seconds: Mapping[str, float], styles: Mapping[str, Mapping[str, Any]]
+) -> Drawing:
+    """Final accuracy against the time of one run, a dot for each method; high and left is good."""
+    means = final_means(runs)
+    with _canvas(6.4, 4.2) as figure:
+        axes = figure.add_subplot(xlabel=f"{kind} of one run, seconds", ylabel="final accuracy, percent")
+        named = {f"dot-{index}": name for index, name in enumerate(means)}
+        for part, name in named.items():
+            style = styles.get(name, GRAY)
+            look = {"marker": "o", **style, "linestyle": "none", "label": name if name in styles else None}
+            axes.plot([seconds[name]], [means[name]], markersize=7, gid=part, **look)
+        _spread_seconds(axes, [seconds[name] for name in means])
+        axes.grid(**GRID)
+        figure.legend(loc="outside lower center", ncols=4)
+        description = f"{runs.name}: final accuracy against {kind} of one run; high and left is good"
+        return _render(figure, f"{runs.name}-costs", description + gray_note(runs, styles), named)
+
+
+def draw_confusions(benchmark: str, method: str, names: Sequence[str], guesses: Guesses) -> Drawing:
+    """How often the texts of each class (row) are taken for each class (column), in percent."""
+    shares = [[_share(guesses.get(row), column) for column in names] for row in names]
+    size = 0.42 * len(names)
+    shown = [_shortened(name) for name in names]
+    longest = LETTER * max(map(len, shown))
+    with _canvas(size + longest + 0.6, size + longest + 0.9) as figure:
+        axes = figure.add_subplot(xlabel="answer", ylabel="class")
+        edges = np.arange(len(names) + 1) - 0.5
+        axes.pcolormesh(
+            edges, edges, np.array(shares), cmap="Blues", vmin=0, vmax=100, edgecolor="white", linewidth=0.7
+        )
+        axes.invert_yaxis()
+        axes.set_xticks(range(len(names)), shown, rotation=90)
+        axes.set_yticks(range(len(names)), shown)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        for (row, column), share in np.ndenumerate(np.array(shares)):
+            if share >= 0.5:  # what reads 0 stays empty
+                color = "white" if share > 50 else "black"
+                axes.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=8, color=color)
+        description = (
+            f"{method} on {benchmark}: percent of the texts of a class (row) that get an answer (column), "
+            f"for the {len(names)} classes that are confused most"
+        )
+        return _render(figure, f"{benchmark}-{method}-confusions", description)
 
 
 def draw_matrix(benchmark: str, method: MethodRuns) -> Drawing:
@@ -285,20 +372,51 @@ def _draw_cells(axes: Any, matrix: NDArray[np.float64], rows: Sequence[str]) -> 
         _write_numbers(axes, matrix)
 
 
-def _close_to_best(runs: BenchmarkRuns) -> list[list[MethodRuns]]:
+def _spread_seconds(axes: Any, seconds: Sequence[float]) -> None:
+    """Give every power of ten the same room, where methods differ by so much."""
+    from matplotlib.ticker import LogLocator
+
+    if seconds and max(seconds) > 10 * min(seconds) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter("")  # its own writes formulas, which are off here
+    else:
+        axes.set_xlim(left=0)
+
+
+def _share(found: Counter[str] | None, name: str) -> float:
+    return 100 * found[name] / found.total() if found else 0.0
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+
+
+def _close_to_best(runs: BenchmarkRuns) -> list[MethodRuns]:
     """The methods that end near the best one, unless these are all or one only."""
-    last = {method.name: method.accuracies_after_task()[-1] for method in runs.methods}
-    means = {name: summary.mean for name, summary in last.items() if summary is not None}
+    means = final_means(runs)
     close = [name for name, mean in means.items() if mean >= max(means.values()) - CLOSE]
     chosen = [method for method in runs.methods if method.name in close]
-    return [chosen] if 1 < len(chosen) < len(runs.methods) else []
+    return chosen if 1 < len(chosen) < len(runs.methods) else []
 
 
-def _draw_curve(axes: Any, method: MethodRuns, style: Mapping[str, Any]) -> None:
+def _left_out(runs: BenchmarkRuns, close: Sequence[MethodRuns]) -> str:
+    """Which methods the second panel does not show."""
+    lower = ", ".join(method.name for method in runs.methods if method not in close)
+    return f". The lower panel leaves out {lower}" if close else ""
+
+
+def _draw_curve(axes: Any, method: MethodRuns, style: Mapping[str, Any] | None, part: str) -> None:
+    """The curve of a method as a part of the figure with this id; without a style a thin gray one."""
     summaries = method.accuracies_after_task()
     known = [(task, one) for task, one in enumerate(summaries, start=1) if one is not None]
     tasks, means = [task for task, _ in known], [one.mean for _, one in known]
-    axes.plot(tasks, means, label=method.name, linewidth=1.5, markersize=5, **style)
+    if style is None:
+        marker = "o" if len(tasks) == 1 else None  # a single point is no line
+        axes.plot(tasks, means, linewidth=1.2, markersize=4, marker=marker, gid=part, zorder=1, **GRAY)
+        return
+    axes.plot(tasks, means, label=method.name, linewidth=1.5, markersize=5, gid=part, **style)
     spread = [(task, one.mean, one.sd) for task, one in known if one.sd is not None]
     if len(spread) > 1:
         low = [max(mean - sd, 0.0) for _, mean, sd in spread]
@@ -326,11 +444,12 @@ def _write_numbers(axes: Any, matrix: NDArray[np.float64]) -> None:
     for (after, on), value in np.ndenumerate(matrix):
         if not np.isnan(value):
             color = "black" if value > 50 else "white"
-            axes.text(on, after, f"{value:.0f}", ha="center", va="center", fontsize=7.5, color=color)
+            axes.text(on, after, f"{value:.0f}", ha="center", va="center", fontsize=8, color=color)
 
 
-def _widest(points: float) -> str:
-    return f' style="max-width: {1.2 * points:.0f}pt"'
+def _width(points: float) -> str:
+    """The letters of 8 points, which are the smallest, are at least 11 pixels high, which is 8.25 points."""
+    return f' style="min-width: {1.05 * points:.0f}pt; max-width: {1.2 * points:.0f}pt"'
 
 
 def _mean_curves(rounds: Sequence[MutualInformation]) -> tuple[Sequence[int], list[float], list[float]]:
@@ -397,9 +516,15 @@ def _canvas(
         yield Figure(figsize=(width, height), layout=layout)
 
 
-def _render(figure: "Figure", name: str, description: str) -> Drawing:
-    """The figure in both formats."""
+def _render(
+    figure: "Figure", name: str, description: str, named: Mapping[str, str] = MappingProxyType({})
+) -> Drawing:
+    """The figure in both formats; parts with these ids get names, shown when they are pointed at."""
     svg, png = io.StringIO(), io.BytesIO()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Title": description})
     figure.savefig(png, format="png", dpi=200, metadata={"Software": None})
-    return Drawing(file_name(name), description, svg.getvalue(), png.getvalue())
+    text = svg.getvalue()
+    for part, shown in named.items():
+        opening = f'<g id="{part}">'
+        text = text.replace(opening, f"{opening}<title>{escape(shown)}</title>", 1)
+    return Drawing(file_name(name), description, text, png.getvalue())

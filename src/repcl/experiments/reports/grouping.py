@@ -1,8 +1,9 @@
 """What a report is made of: the finished runs of a folder, each read once, by benchmark and method."""
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,7 @@ from repcl.experiments.paper.numbers import MAIN_BENCHMARKS, load_paper
 from repcl.experiments.representations.analysis import RunAnalysis
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.store import RunStore
+from repcl.experiments.runs.wrong_texts import WrongText
 from repcl.methods import METHODS
 
 Metric = Literal["final_accuracy", "forgetting_rate", "average_incremental_accuracy"]
@@ -23,16 +25,20 @@ class Run:
     """One finished run.
 
     Attributes:
+        finished: when its result was written.
         analysis: None where it was not made.
         forgetting: drop of each class from its best earlier accuracy; empty without stored predictions.
-        last_guesses: for each of these classes, what its test texts are taken for in the end. Only the counts
+        last_guesses: for each class, what its test texts are taken for in the end. Only the counts
             are kept: the predictions of a large grid do not fit in memory.
+        wrong_texts: some texts with a wrong answer in the end; empty in runs of earlier versions.
     """
 
     result: Result
+    finished: datetime
     analysis: RunAnalysis | None
     forgetting: Mapping[str, float]
     last_guesses: Mapping[str, Counter[str]]
+    wrong_texts: Sequence[WrongText]
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,12 @@ class MethodRuns:
     def tasks(self) -> int:
         """How many tasks were learned."""
         return max(len(result.accuracy_after_task) for result in self.results)
+
+    @property
+    def is_tested_at_the_end_only(self) -> bool:
+        """Whether nothing is known about any earlier moment, as for the upper bound."""
+        earlier = [accuracy for result in self.results for accuracy in result.accuracy_after_task[:-1]]
+        return bool(earlier) and all(accuracy is None for accuracy in earlier)
 
     def percents(self, metric: Metric) -> dict[int, float]:
         """A metric by round, in percent, for the rounds that have it."""
@@ -155,15 +167,22 @@ def _read(folder: Path) -> Iterator[Run]:
         if stored.has_predictions:
             stored.verify(tested)
         forgetting = class_forgetting(tested)
-        yield Run(stored.result, stored.analysis(), forgetting, _last_guesses(forgetting, tested))
+        yield Run(
+            stored.result,
+            stored.finished,
+            stored.analysis(),
+            forgetting,
+            _last_guesses(tested),
+            stored.wrong_texts(),
+        )
 
 
-def _last_guesses(classes: Container[str], tested: Sequence[TestedExample]) -> dict[str, Counter[str]]:
+def _last_guesses(tested: Sequence[TestedExample]) -> dict[str, Counter[str]]:
     """What the test texts of each class are taken for in the end."""
     guesses: dict[str, Counter[str]] = {}
     for example in tested:
         guess = example.predicted[-1]
-        if example.label in classes and guess is not None:
+        if guess is not None:
             guesses.setdefault(example.label, Counter())[guess] += 1
     return guesses
 

@@ -58,6 +58,27 @@ class Section:
     parts: Sequence[Part]
 
 
+@dataclass(frozen=True)
+class Header:
+    """What stands on top of the page.
+
+    Attributes:
+        lead: what the page is about.
+        verdicts: what it comes to, in sentences.
+        facts: how it was made.
+    """
+
+    title: str
+    lead: str
+    verdicts: Sequence[str] = ()
+    facts: Sequence[Part] = ()
+
+
+def explained(text: str) -> Folded:
+    """An explanation for those who ask for it."""
+    return Folded("How to read this", [Paragraph(text)])
+
+
 def tables_and_drawings(parts: Sequence[Part]) -> Iterator[Table | Drawing]:
     """Everything that is also written to files of its own."""
     for part in parts:
@@ -67,7 +88,7 @@ def tables_and_drawings(parts: Sequence[Part]) -> Iterator[Table | Drawing]:
             yield from tables_and_drawings(part.parts)
 
 
-def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
+def render_page(header: Header, sections: Sequence[Section]) -> str:
     """The whole page."""
     # escaped by default: a class in someone's data may be called <script>
     environment = Environment(
@@ -77,7 +98,7 @@ def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
     files = resources.files("repcl.experiments.reports")
     template = environment.from_string(files.joinpath("page.html.jinja").read_text(encoding="utf-8"))
     style = files.joinpath("style.css").read_text(encoding="utf-8")
-    return template.render(title=title, lead=lead, sections=sections, style=style) + "\n"
+    return template.render(header=header, sections=sections, style=style) + "\n"
 
 
 def _css_classes(column: Column) -> str:

@@ -86,7 +86,7 @@ def costs_table(runs: BenchmarkRuns) -> Table:
     Time is that of the processor where every run has measured it. Runs that read stored embeddings count only
     where a method has no others.
     """
-    by_stage = _processor_seconds if all(map(_processor_seconds, runs.results)) else _wall_seconds
+    by_stage = _measured(runs)
     seen = dict.fromkeys(stage for result in runs.results for stage in by_stage(result))
     stages = sorted(seen, key=lambda stage: stage == LAST_STAGE)
     columns = [
@@ -106,6 +106,13 @@ def costs_table(runs: BenchmarkRuns) -> Table:
         [[_costs_row(method, stages, by_stage) for method in runs.methods]],
         [f"Means over rounds; threads of a run: {threads}. {_meaning(runs, by_stage)}"],
     )
+
+
+def total_seconds(runs: BenchmarkRuns) -> tuple[str, dict[str, float]]:
+    """The kind of time that every run has measured, and how long one run of each method took, on average."""
+    by_stage = _measured(runs)
+    kind = "wall time" if by_stage is _wall_seconds else "processor time"
+    return kind, {method.name: _total(_of_rounds(method, by_stage)) for method in runs.methods}
 
 
 def commands(results: Sequence[Result]) -> list[str]:
@@ -173,20 +180,34 @@ def _meaning(runs: BenchmarkRuns, by_stage: SecondsByStage) -> str:
 
 
 def _costs_row(method: MethodRuns, stages: Sequence[str], by_stage: SecondsByStage) -> Row:
-    cold = [result for result in method.results if _is_cold(result)]
-    of_rounds = [by_stage(result) for result in cold or method.results]
+    of_rounds = _of_rounds(method, by_stage)
     memories = [result.memory for result in method.results]
     kept = [sum(memory.exemplars_per_class.values()) for memory in memories]
     largest = max(max(memory.exemplars_per_class.values(), default=0) for memory in memories)
     return [
         word(method.name),
         *(_stage_cell([one[stage] for one in of_rounds if stage in one]) for stage in stages),
-        seconds(fmean(sum(one.values()) for one in of_rounds)),
+        seconds(_total(of_rounds)),
         count(round(fmean(kept))),
         count(largest),
         size(fmean(memory.text_bytes for memory in memories)),
         size(fmean(memory.statistics_bytes for memory in memories)),
     ]
+
+
+def _measured(runs: BenchmarkRuns) -> SecondsByStage:
+    """Time of the processor, if every run has it."""
+    return _processor_seconds if all(map(_processor_seconds, runs.results)) else _wall_seconds
+
+
+def _of_rounds(method: MethodRuns, by_stage: SecondsByStage) -> list[dict[str, float]]:
+    """The time of each round; only of those that embedded every text themselves, if there are any."""
+    cold = [result for result in method.results if _is_cold(result)]
+    return [by_stage(result) for result in cold or method.results]
+
+
+def _total(of_rounds: Sequence[Mapping[str, float]]) -> float:
+    return fmean(sum(one.values()) for one in of_rounds)
 
 
 def _stage_cell(spent: Sequence[float]) -> Cell:

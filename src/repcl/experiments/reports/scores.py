@@ -29,8 +29,8 @@ ACCURACY = 3  # the column that the best value is marked in
 WORST = 10
 
 
-def results_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Table:
-    """Every method's scores over rounds, by track; a method that was not run has dashes."""
+def results_table(runs: BenchmarkRuns, paper: Paper) -> Table:
+    """The scores over rounds of every method that was run, by track."""
     with_paper = runs.name in paper.main
     columns = [
         Column("method", is_text=True),
@@ -47,12 +47,12 @@ def results_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Tab
         f"{runs.name}-results",
         f"{runs.name}: final accuracy and forgetting, percent",
         columns,
-        _by_track(runs, rows, paper if with_paper else None),
+        _by_track(runs, paper if with_paper else None),
         [
             *mark_notes(runs.methods),
             *mixed_notes(runs.methods),
             *_constant_notes(runs),
-            *(paper_notes(runs, rows, paper) if with_paper else []),
+            *(paper_notes(runs, [method.name for method in runs.methods], paper) if with_paper else []),
         ],
     )
 
@@ -174,15 +174,12 @@ def _plain(runs: BenchmarkRuns) -> list[Result]:
     return plain or runs.results
 
 
-def _by_track(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper | None) -> list[list[Row]]:
-    """Rows of the strict track, of the track with statistics, of methods that keep all data; then dashes."""
+def _by_track(runs: BenchmarkRuns, paper: Paper | None) -> list[list[Row]]:
+    """Rows of the strict track, of the track with statistics, of methods that keep all data."""
     tracks: dict[str, list[Row]] = {"strict": [], "statistics": [], "all data": []}
     for method in runs.methods:
         tracks[_track(method)].append(_score_row(method, runs.name, paper))
-    groups = [mark_best(group, ACCURACY) for group in tracks.values() if group]
-    absent = [name for name in rows if runs.find(name) is None]
-    width = 7 if paper is None else 9
-    return [*groups, [_absent_row(name, width) for name in absent]] if absent else groups
+    return [mark_best(group, ACCURACY) for group in tracks.values() if group]
 
 
 def _track(method: MethodRuns) -> str:
@@ -210,11 +207,6 @@ def _score_row(method: MethodRuns, benchmark: str, paper: Paper | None) -> Row:
     if published is None:
         return [*row, missing(), missing()]
     return [*row, number(published.accuracy), number(published.forgetting)]
-
-
-def _absent_row(name: str, width: int) -> Row:
-    values = (2, 1, 2, 2, 2, 2, 1, 1)  # of the columns after the first
-    return [word(name), *map(missing, values[: width - 1])]
 
 
 def _class_row(label: str, drops: Sequence[float], guesses: Counter[str]) -> Row:

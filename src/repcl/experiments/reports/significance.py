@@ -20,12 +20,12 @@ def choose_reference(runs: BenchmarkRuns, wanted: str | None = None) -> MethodRu
 
 
 def significance_table(runs: BenchmarkRuns, wanted: str | None = None) -> Table | None:
-    """Paired tests of every other method against the wanted or usual one; None if there is no other."""
+    """Paired tests of every other method against the wanted or usual one; None without two shared rounds."""
     reference = choose_reference(runs, wanted)
     others = [method for method in runs.methods if method.name != reference.name]
-    if not others:
-        return None
     compared = [compare_methods(reference, method) for method in others]
+    if all(comparison.rounds < 2 for comparison in compared):
+        return None
     t_adjusted = holm([comparison.t_p for comparison in compared])
     wilcoxon_adjusted = holm([comparison.wilcoxon_p for comparison in compared])
     rows = [

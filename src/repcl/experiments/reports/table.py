@@ -143,10 +143,10 @@ def padded(cells: Row, length: int) -> Row:
 
 
 def mark_best(rows: Iterable[Row], column: int) -> list[Row]:
-    """The same rows, with the highest first value of a column marked."""
+    """The same rows, with the highest first value of a column marked; values that read the same are equal."""
     marked = list(rows)
-    values = [row[column].values[0] for row in marked]
-    known = [value for value in values if isinstance(value, float)]
+    values = [_as_read(row[column].values[0]) for row in marked]
+    known = [value for value in values if value is not None]
     if len(known) < 2:
         return marked
     best = max(known)
@@ -157,6 +157,11 @@ def mark_best(rows: Iterable[Row], column: int) -> list[Row]:
         ]
         for row, value in zip(marked, values, strict=True)
     ]
+
+
+def _as_read(value: Value) -> float | None:
+    """A number with the one digit that people see."""
+    return round(value, 1) if isinstance(value, float) else None
 
 
 def duration(spent: float) -> str:

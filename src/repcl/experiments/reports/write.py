@@ -9,26 +9,40 @@ from urllib.parse import unquote
 from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
-from repcl.experiments.reports.figures import draw_curves, draw_matrix, line_styles
+from repcl.experiments.reports.classes import (
+    all_guesses,
+    every_class_table,
+    most_confused,
+    order_table,
+    wrong_texts_table,
+)
+from repcl.experiments.reports.figures import (
+    draw_confusions,
+    draw_costs,
+    draw_curves,
+    draw_matrix,
+    method_styles,
+)
 from repcl.experiments.reports.formats import to_csv, to_latex, to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, row_names
 from repcl.experiments.reports.html import (
     Folded,
     Grid,
+    Header,
     Heading,
-    Listing,
     Paragraph,
     Part,
     Section,
+    explained,
     render_page,
     tables_and_drawings,
 )
 from repcl.experiments.reports.provenance import (
-    commands,
     costs_table,
     files_table,
     origin_table,
     settings_table,
+    total_seconds,
     versions_table,
 )
 from repcl.experiments.reports.scores import (
@@ -40,6 +54,7 @@ from repcl.experiments.reports.scores import (
 )
 from repcl.experiments.reports.significance import significance_table
 from repcl.experiments.reports.table import Table
+from repcl.experiments.reports.verdict import ranked_methods, report_header
 from repcl.files import open_plain, read_plain, write_whole
 
 PAGE = "report.html"
@@ -72,18 +87,20 @@ def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = 
         _curves_section(benchmarks, rows),
         _matrices_section(benchmarks),
         _classes_section(benchmarks),
-        _costs_section(benchmarks),
+        _confusions_section(benchmarks),
+        _every_class_section(benchmarks),
+        _costs_section(benchmarks, rows),
         _settings_section(benchmarks),
     ]
-    return write_page(folder, "Continual learning results", _lead(benchmarks), sections)
+    return write_page(folder, report_header(benchmarks), sections)
 
 
-def write_page(folder: Path, title: str, lead: str, sections: Sequence[Section]) -> Path:
+def write_page(folder: Path, header: Header, sections: Sequence[Section]) -> Path:
     """Write `report.html`, `tables/` and `figures/`; those of an earlier page that are not in it go."""
     _refuse_foreign(folder)
     before = _linked_files(folder)
     _write_files(folder, [part for section in sections for part in section.parts])
-    write_whole(folder / PAGE, render_page(title, lead, sections))
+    write_whole(folder / PAGE, render_page(header, sections))
     for stale in before - _linked_files(folder):
         stale.unlink(missing_ok=True)
     return folder / PAGE
@@ -91,34 +108,32 @@ def write_page(folder: Path, title: str, lead: str, sections: Sequence[Section])
 
 def _recipe_section(recipe: Recipe, benchmarks: Benchmarks) -> Section:
     tables = recipe.make_tables(benchmarks, recipe.methods, load_paper())
-    explanation = [Paragraph(recipe.explanation)] if recipe.explanation else []
+    explanation = [explained(recipe.explanation)] if recipe.explanation else []
     parts = [*explanation, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
     return Section(f"recipe-{recipe.name}", recipe.title, parts)
 
 
 def _results_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
     """How good is each method in the end, and how much did it forget?"""
-    explanation = Paragraph(
+    explanation = explained(
         "Accuracy is over all test texts of all classes after the last task; the forgetting rate is "
         "how much the old tasks lost since their best moment, on average. Values are mean ± "
         "standard deviation over rounds (class orders or splits); the 95 % interval (Student's t) shows how "
-        "far the mean can be trusted. Bold is the highest mean of its track, which says nothing "
-        "about chance: see the tests below. A method of the strict track keeps its weights and a few "
-        "texts of each class; one of the track with statistics also keeps numbers computed from old "
-        "data, of the size given."
+        "far the mean can be trusted. Bold is the highest mean of its track, or several that read "
+        "the same, which says nothing about chance: see the tests below. A method of the strict track keeps "
+        "its weights and a few texts of each class; one of the track with statistics also keeps numbers "
+        "computed from old data, of the size given."
     )
     parts: list[Part] = [explanation]
     if len(benchmarks) > 1:
         parts.append(overview_table(benchmarks, rows))
     paper = load_paper()
-    return _make_section(
-        "results", "Results", parts, benchmarks, lambda runs: [results_table(runs, rows, paper)]
-    )
+    return _make_section("results", "Results", parts, benchmarks, lambda runs: [results_table(runs, paper)])
 
 
 def _significance_section(benchmarks: Benchmarks, against: str | None) -> Section:
     """Could a difference be chance?"""
-    explanation = Paragraph(
+    explanation = explained(
         "A difference in points is positive where the chosen method is better. Both tests compare "
         "the same rounds of both methods; Holm's correction keeps the chance of any false alarm in "
         "a table at 5 %, if that method was chosen beforehand. Rounds differ in class order or split, and "
@@ -127,27 +142,32 @@ def _significance_section(benchmarks: Benchmarks, against: str | None) -> Sectio
 
     def compare(runs: BenchmarkRuns) -> list[Part]:
         table = significance_table(runs, against)
-        return [table] if table is not None else [Paragraph("There is no second method to compare with.")]
+        return [table] if table is not None else [Paragraph(_why_no_test(runs))]
 
     return _make_section("significance", "Are the differences real?", [explanation], benchmarks, compare)
 
 
+def _why_no_test(runs: BenchmarkRuns) -> str:
+    if len(runs.methods) < 2:
+        return "There is no second method to compare with."
+    return "A test needs two rounds that the methods share: run more of them, for example with --rounds 5."
+
+
 def _curves_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
     """How does accuracy fall as classes are added?"""
-    styles = line_styles(rows)
     explanation = "Over all classes seen so far. A method that is trained only at the end has a single point."
     return _make_section(
         "curves",
         "Accuracy after each task",
-        [Paragraph(explanation)],
+        [explained(explanation)],
         benchmarks,
-        lambda runs: [draw_curves(runs, styles), tasks_table(runs)],
+        lambda runs: [draw_curves(runs, method_styles(runs, rows)), tasks_table(runs)],
     )
 
 
 def _matrices_section(benchmarks: Benchmarks) -> Section:
     """What happened to each task?"""
-    explanation = Paragraph(
+    explanation = explained(
         "Accuracy in percent on the test texts of each task (column) after each task (row), mean "
         "over rounds: read a column downwards to see a task being forgotten. Darker is worse."
     )
@@ -156,13 +176,21 @@ def _matrices_section(benchmarks: Benchmarks) -> Section:
         "Accuracy matrix",
         [explanation],
         benchmarks,
-        lambda runs: [Grid([draw_matrix(runs.name, method) for method in runs.methods])],
+        _draw_matrices,
     )
+
+
+def _draw_matrices(runs: BenchmarkRuns) -> list[Part]:
+    """A matrix of each method that has more than its last row."""
+    late = [method.name for method in runs.methods if method.is_tested_at_the_end_only]
+    drawn: list[Part] = [draw_matrix(runs.name, method) for method in runs.methods if method.name not in late]
+    told = f"Tested after the last task only, so without a matrix: {', '.join(late)}."
+    return [*([Grid(drawn)] if drawn else []), *([Paragraph(told)] if late else [])]
 
 
 def _classes_section(benchmarks: Benchmarks) -> Section:
     """Which classes were forgotten?"""
-    explanation = Paragraph(
+    explanation = explained(
         f"The {WORST} classes whose accuracy dropped most from its best earlier value, mean over the rounds "
         "in which they were not learned last: the drop in points, the final accuracy, and the class that "
         "their texts are most often confused with."
@@ -176,9 +204,51 @@ def _classes_section(benchmarks: Benchmarks) -> Section:
     return _make_section("classes", "Forgotten classes", [explanation], benchmarks, list_classes)
 
 
-def _costs_section(benchmarks: Benchmarks) -> Section:
+def _confusions_section(benchmarks: Benchmarks) -> Section:
+    """Which classes are taken for each other?"""
+    explanation = explained(
+        "The classes that the best method confuses most in the end, over all rounds: a row shows what became "
+        "of the texts of one class. Darker is more; a dark cell off the diagonal is a confusion."
+    )
+
+    def draw(runs: BenchmarkRuns) -> list[Part]:
+        method = (ranked_methods(runs) or list(runs.methods))[0]
+        guesses = all_guesses(method)
+        names = most_confused(guesses)
+        if not names:
+            return [Paragraph(f"{method.name} confuses no classes, or its predictions are not stored.")]
+        wrong = wrong_texts_table(runs.name, method)
+        return [
+            draw_confusions(runs.name, method.name, names, guesses),
+            *([Folded("Texts with a wrong answer", [wrong])] if wrong is not None else []),
+        ]
+
+    return _make_section("confusions", "Confused classes", [explanation], benchmarks, draw)
+
+
+def _every_class_section(benchmarks: Benchmarks) -> Section:
+    """How good is each class, and when was it learned?"""
+
+    def list_classes(runs: BenchmarkRuns) -> list[Part]:
+        table = every_class_table(runs)
+        shown = Paragraph("No predictions are stored.") if table is None else table
+        return [shown, Folded("Classes of each task", [order_table(runs)])]
+
+    return _make_section("every-class", "Every class", [], benchmarks, list_classes)
+
+
+def _costs_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
     """What does it cost?"""
-    return _make_section("costs", "Time and memory", [], benchmarks, lambda runs: [costs_table(runs)])
+    return _make_section(
+        "costs",
+        "Time and memory",
+        [],
+        benchmarks,
+        lambda runs: [
+            draw_costs(runs, *total_seconds(runs), method_styles(runs, rows)),
+            costs_table(runs),
+        ],
+    )
 
 
 def _settings_section(benchmarks: Benchmarks) -> Section:
@@ -195,9 +265,7 @@ def _settings_section(benchmarks: Benchmarks) -> Section:
             Folded("All settings", [settings_table(runs, everything=True)]),
         ],
     )
-    typed = commands(results)
-    last: list[Part] = [Heading("Commands"), Listing(typed)] if typed else []
-    last += [Heading("Software and files"), versions_table(results), files_table(results)]
+    last: list[Part] = [Heading("Software and files"), versions_table(results), files_table(results)]
     return Section(section.name, section.title, [*section.parts, *last])
 
 
@@ -257,19 +325,3 @@ def _linked_files(folder: Path) -> set[Path]:
         return set()
     # by their last part only: nothing outside the two folders is meant, whatever the page says
     return {folder / part / Path(unquote(link)).name for part, link in _LINK.findall(text)}
-
-
-def _lead(benchmarks: Benchmarks) -> str:
-    """What the page is about, in a sentence."""
-    results = [result for runs in benchmarks for result in runs.results]
-    methods = _counted(len({result.row for result in results}), "method")
-    encoders = ", ".join(sorted({result.encoder for result in results}))
-    return (
-        f"{_counted(len(results), 'run')} of {methods} on {', '.join(runs.name for runs in benchmarks)} "
-        f"with encoder {encoders}. "
-        "All numbers come from the result files in this folder."
-    )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

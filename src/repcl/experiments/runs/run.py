@@ -36,6 +36,7 @@ from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Se
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
 from repcl.experiments.runs.store import PREDICTIONS, REPRESENTATIONS, Progress, is_folder
 from repcl.experiments.runs.tracking import tracked
+from repcl.experiments.runs.wrong_texts import find_wrong_texts
 from repcl.methods import Method, build_method
 from repcl.model import ALONE, Encoder, Processes
 from repcl.training import Stage
@@ -135,7 +136,7 @@ def _finish(run: ResolvedRun, learner: Method, progress: Progress) -> Result:
     tested = tested_examples(run.stream, progress)
     result = summarize_run(run, learner, progress, tested)
     if run.folder is not None and run.options.processes.is_first:
-        run.folder.finish(result, tested)
+        run.folder.finish(result, tested, find_wrong_texts(run.stream, tested))
     return result
 
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from math import isclose
 from pathlib import Path
@@ -20,6 +21,7 @@ from repcl.data.names import inside
 from repcl.errors import MissingData, RepclError, ResultMismatch
 from repcl.evaluation import TestedExample, read_predictions, score_predictions, write_predictions
 from repcl.experiments.runs.result import Result, read_result
+from repcl.experiments.runs.wrong_texts import WrongText, read_wrong_texts, write_wrong_texts
 from repcl.files import (
     PART,
     is_plain,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from repcl.model import Encoder, Processes
 
 RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.json"
+WRONG_TEXTS = "wrong-texts.json.gz"
 REPRESENTATIONS, TRACKING = "representations", "tracking"
 PROGRESS, LOCK = "progress.json", ".lock"
 LARGEST_PROGRESS = 1 << 30
@@ -49,7 +52,7 @@ SAVED = re.compile(r"after-\d{1,6}\.safetensors")
 DRAWN = re.compile(r"analysis(-authors)?(-(fitting-[a-z-]+|spectrum|drift|probes-\d+)\.(svg|png)|\.json)")
 UNFINISHED = re.compile(
     rf"{re.escape(PART)}[0-9a-f]{{12}}-"
-    rf"({re.escape(RESULT)}|{re.escape(PREDICTIONS)}|{CHECKPOINT.pattern}|{SAVED.pattern})"
+    rf"({re.escape(RESULT)}|{re.escape(PREDICTIONS)}|{re.escape(WRONG_TEXTS)}|{CHECKPOINT.pattern}|{SAVED.pattern})"
 )
 """What files and checkpoints are called that a process was writing when it ended."""
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # some shared file systems have none
@@ -131,6 +134,11 @@ class StoredRun:
     result: Result
 
     @property
+    def finished(self) -> datetime:
+        """When its result was written."""
+        return datetime.fromtimestamp((self.folder / RESULT).stat().st_mtime, UTC)
+
+    @property
     def predictions_file(self) -> Path:
         """Where its predictions stand."""
         return self.folder / Path(self.result.predictions).name
@@ -143,6 +151,10 @@ class StoredRun:
     def predictions(self) -> list[TestedExample]:
         """What was predicted, empty if not stored; those of a large grid do not all fit in memory."""
         return read_predictions(self.predictions_file) if self.has_predictions else []
+
+    def wrong_texts(self) -> list[WrongText]:
+        """Test texts that it answered wrong in the end, as far as they were kept."""
+        return read_wrong_texts(self.folder / WRONG_TEXTS, self.result.fingerprint)
 
     def analysis(self) -> "RunAnalysis | None":
         """Its analysis, if one of this very run was made."""
@@ -238,10 +250,13 @@ class RunFolder:
                 remove_quietly(self.path / LOCK)  # whoever waits for it finds the result
             lock.release()
 
-    def finish(self, result: Result, tested: Iterable[TestedExample]) -> None:
-        """Write the predictions, then the result; the checkpoints are not needed any more."""
+    def finish(
+        self, result: Result, tested: Iterable[TestedExample], wrong: Iterable[WrongText] = ()
+    ) -> None:
+        """Write predictions and wrong texts, then the result; the checkpoints are not needed any more."""
         self.path.mkdir(parents=True, exist_ok=True)
         write_predictions(self.path / PREDICTIONS, tested)
+        write_wrong_texts(self.path / WRONG_TEXTS, result.fingerprint, wrong)
         write_whole(self.path / RESULT, result.to_json())
         with suppress(OSError):  # the run is made; what is left of it here is swept up the next time
             self._remove_checkpoints()
@@ -251,6 +266,7 @@ class RunFolder:
         (self.path / RESULT).unlink(missing_ok=True)  # first, for it must not speak of what is gone
         self._remove_checkpoints()
         remove_named(self.path, DRAWN)
+        remove_named(self.path, re.compile(re.escape(WRONG_TEXTS)))
         remove_representations(self.representations)
         for name in TRACKED:
             shutil.rmtree(self.tracking / name, ignore_errors=True)
