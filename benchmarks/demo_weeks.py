@@ -5,7 +5,7 @@
     repcl bench --benchmark weeks.csv --test-file weeks-test.csv --class-order weeks.json \
         --method sequential --method joint --rounds 3 --out runs
 
-The numbers of src/repcl/cli/demo/stored.toml come from these runs (results/weeks).
+The numbers of src/repcl/cli/demo/stored.toml come from these runs (results/two-weeks).
 """
 
 import csv

@@ -144,7 +144,7 @@ def _of_each(make: Callable[[BenchmarkRuns], Table | None]) -> Answer:
 
 
 def _results(runs: BenchmarkRuns) -> Table:
-    return results_table(runs, row_names([runs]), load_paper())
+    return results_table(runs, load_paper())
 
 
 def _bounds(runs: BenchmarkRuns) -> Table | None:

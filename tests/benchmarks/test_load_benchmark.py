@@ -157,5 +157,5 @@ def test_an_order_file_that_cannot_be_read_is_refused(tmp_path: Path, content: b
 
 
 def test_a_missing_order_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidData, match=r"no class order file .*order\.txt"):
+    with pytest.raises(InvalidData, match=r"There is no file .*order\.txt"):
         load_benchmark("demo", class_order_file=tmp_path / "order.txt")

@@ -80,7 +80,7 @@ def test_what_the_demo_prints_fits_eighty_columns(repcl, tmp_path, small_desk, m
 @pytest.mark.parametrize(("way", "method"), [(0, "sequential"), (1, "joint")])
 def test_numbers_of_other_ways_are_those_of_the_stored_runs(way, method):
     stored = stored_runs()
-    results = [run.result for run in RunStore(ROOT / "results/weeks" / method).runs()]
+    results = [run.result for run in RunStore(ROOT / "results/two-weeks/weeks" / method).runs()]
     assert len(results) == stored.rounds
     after = [result.accuracy_matrix[1] for result in results]
     found = stored.ways[way]
@@ -91,10 +91,10 @@ def test_numbers_of_other_ways_are_those_of_the_stored_runs(way, method):
 
 def test_the_stored_runs_learned_the_weeks_of_the_demo():
     weeks = [list(week) for week in bundled_desk().weeks]
-    orders = [run.result.class_order for run in RunStore(ROOT / "results/weeks").runs()]
+    orders = [run.result.class_order for run in RunStore(ROOT / "results/two-weeks").runs()]
     assert orders == [weeks] * len(orders)
 
 
 def test_the_command_of_the_stored_runs_is_that_of_their_results():
-    command = next(iter(RunStore(ROOT / "results/weeks").runs())).result.command
+    command = next(iter(RunStore(ROOT / "results/two-weeks").runs())).result.command
     assert re.sub(r"\s+", " ", stored_runs().command) == command

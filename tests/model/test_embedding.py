@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,9 @@ class Counted(Embedder):
 
     encoded = 0
 
-    def _encode(self, examples: list[Example]) -> torch.Tensor:  # type: ignore[override]
+    def encode(self, examples: Sequence[Example]) -> torch.Tensor:
         self.encoded += len(examples)
-        return super()._encode(examples)
+        return super().encode(examples)
 
 
 def test_a_row_is_what_the_encoder_says_of_the_text() -> None:
