@@ -205,7 +205,7 @@ class Instant(FrozenMethod):
 
     def row_scores(self, rows: Tensor, solution: tuple[Tensor, ...]) -> Tensor:
         """Regressed class memberships, averaged over the maps."""
-        total = self.maps(rows, 0) @ solution[0]  # not zeros: an export would write their number down
+        total: Tensor = self.maps(rows, 0) @ solution[0]  # not zeros: an export would write their number down
         for which, weights in enumerate(solution[1:], start=1):
             total += self.maps(rows, which) @ weights
         return total.div_(len(solution)).div_(FEATURE_STEPS)
