@@ -29,7 +29,7 @@ def reference() -> str:
 
 def _section(name: str, command: Any, *, level: int) -> str:
     parts = [f"{'#' * level} repcl {name}", "", _plain(command.help or ""), ""]
-    parts += ["```sh no-run", *EXAMPLES[name], "```", ""]
+    parts += ["<!-- no-run -->", "```sh", *EXAMPLES[name], "```", ""]
     rows = [_row(parameter) for parameter in command.params if parameter.name != "help"]
     if rows:
         parts += ["| | | default |", "|---|---|---|", *rows, ""]

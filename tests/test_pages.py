@@ -1,7 +1,7 @@
 """What README and docs tell people to type works: blocks are run in page order, or their options checked.
 
-A fenced block marked `sh` or `python` is run, page by page in one folder, with the real encoder. One marked
-`no-run` (it takes hours, a network, a browser) has only the options of its commands checked, and so do
+A fenced block marked `sh` or `python` is run, page by page in one folder, with the real encoder. One below
+the comment `no-run` (hours, a network, a browser) has only the options of its commands checked, and so do
 indented blocks.
 """
 
@@ -19,6 +19,7 @@ from repcl.cli import app, main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+FENCED = re.compile(r"^(<!-- no-run -->\n)?```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 HEREDOC = re.compile(r"cat > (\S+) <<'END'\n(.*?)\nEND\n", flags=re.DOTALL)
 
 
@@ -32,9 +33,8 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
-    for info, body in re.findall(r"^```([^\n`]*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
-        language, *marks = info.split() or [""]
-        yield Block(language, "no-run" not in marks, body)
+    for mark, language, body in FENCED.findall(text):
+        yield Block(language, not mark, body)
 
 
 def pages_that_run() -> list[Path]:
