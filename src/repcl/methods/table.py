@@ -135,6 +135,7 @@ TABLE: Mapping[str, MethodEntry] = {
         "logistic regression", None, 0.13, keeps_texts=False, also_keeps="embeddings of all texts",
         variants={"last-layer": None},
     ),
+    # The costs of duet and tower are estimates by counting passes; they were not measured yet.
     "duet": MethodEntry(
         "repcl.methods.duet:Duet", "a trained method and a frozen learner, whose votes are added",
         "a duet", None, 2.2, variants={"statistics": None},

@@ -14,7 +14,7 @@ def keep_freed_memory() -> bool:
     """Tell glibc, once, to keep what is freed; gives whether it listened. Other libraries are left alone.
 
     A training step takes and frees hundreds of megabytes. By default each large piece is mapped anew, and the
-    system clears every page of it: a seventh of the time of a step.
+    system clears every page of it, which takes a share of every step.
     """
     if platform.libc_ver()[0] != "glibc":
         return False

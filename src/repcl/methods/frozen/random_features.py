@@ -12,8 +12,8 @@ WEIGHT_STEPS = 2**10
 FEATURE_STEPS = 2**6
 SCALE = FEATURE_STEPS / REPRESENTATION_STEPS / WEIGHT_STEPS
 UNSURE = 2**-10
-"""How close to the middle between two steps a product in float32 may be on the wrong side of it: 24 standard
-deviations of its error."""
+"""How close to the middle between two steps a product in float32 may be on the wrong side of it; far more
+than its error."""
 PART = 256
 """Features that are computed again at a time; so many stay in the processor's cache."""
 
