@@ -44,7 +44,7 @@ class Embedder:
         self.folder = Path(chosen) if chosen else None
         self.largest = LARGEST_CACHE  # bytes kept in memory
         self.mixes_lengths = False
-        """Whether texts of similar lengths are encoded together: few texts then take fewer passes, and the last
+        """Whether texts of similar lengths are encoded together: few texts take fewer passes, and the last
         bits of a representation depend on the texts beside it."""
         self.read_from_disk = 0
         """How many representations an earlier run had left in the folder."""
