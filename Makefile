@@ -21,8 +21,8 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 demo: $(VENV)/.ready  ## Teach the bundled support desk in two steps; writes runs/demo/report.html
 	$(REPCL) demo
 
-compare: $(VENV)/.ready  ## Compare six methods on the bundled desk, task by task (about ten minutes)
-	@echo "Six methods learn 30 intents in 10 tasks: about ten minutes on two cores. Stop and resume as you like."
+compare: $(VENV)/.ready  ## Compare six methods on the bundled desk, task by task (takes minutes)
+	@echo "Six methods learn 30 intents in 10 tasks, which takes minutes, not seconds. Stop and resume as you like."
 	$(REPCL) bench --benchmark demo --method repcl --method fea --method sequential --method joint \
 		--method instant --method refit --memory-per-class 3 --out runs/compare
 
