@@ -370,8 +370,8 @@ class RunFolder:
     def _refuse_foreign(self) -> None:
         """A link inside a run's folder leads to files that are not the run's, and its lock is empty."""
         own = (RESULT, PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
-        places = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
-        for path in places:
+        paths = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
+        for path in paths:
             if path.is_symlink():
                 raise ResultMismatch(
                     f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."
