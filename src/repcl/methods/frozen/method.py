@@ -23,6 +23,7 @@ from repcl.methods.frozen.left_out import (
     MOST_PAIRS,
     LeftOut,
     nearest_others,
+    pair_keys,
     row_keys,
     spread_sample,
     times_of,
@@ -256,6 +257,14 @@ class FrozenMethod(FrozenReader):
             nearest=nearest,
             nearest_stranger=nearest_stranger,
         )
+
+    def left_out_examples(self, examples: Sequence[Example]) -> Tensor:
+        """Scores of examples that were learned, each as if it had not been, (examples, seen classes)."""
+        kept, rows, labels = self.ledger.kept, self.embed(examples), self.indices(examples)
+        pairs = pair_keys(row_keys(rows), labels)
+        known, copies = torch.unique(pair_keys(row_keys(kept.rows), kept.labels), return_counts=True)
+        times = copies[torch.searchsorted(known, pairs).clamp(max=len(known) - 1)].double()
+        return self._without_empty(self.left_out_scores(rows, labels, times))
 
     def nearness(self, examples: Sequence[Example]) -> Tensor:
         """Cosine of each example with the nearest one learned, (examples,)."""
