@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo compare docs test test-slow fuzz mutants check format results screenshots lock clean
+.PHONY: help demo compare docs test test-slow fuzz mutants speed check format results screenshots lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -37,6 +37,10 @@ fuzz: $(VENV)/.ready  ## Feed a hundred thousand generated files to every reader
 
 mutants: $(VENV)/.ready  ## Put small faults into the code and see whether the tests notice; resumes
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python benchmarks/mutants.py
+
+speed: $(VENV)/.ready  ## Measure how fast learning and answering are, and write docs/speed.md; a quarter of an hour
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python docs/make_speed.py
 
 check: $(VENV)/.ready  ## Lint, format check, types
 	$(BIN)/ruff check .
