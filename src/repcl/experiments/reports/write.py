@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
+from repcl.experiments.paper.verdicts import verdict_table
 from repcl.experiments.reports.classes import (
     all_guesses,
     every_class_table,
@@ -109,7 +110,9 @@ def write_page(folder: Path, header: Header, sections: Sequence[Section]) -> Pat
 def _recipe_section(recipe: Recipe, benchmarks: Benchmarks) -> Section:
     tables = recipe.make_tables(benchmarks, recipe.methods, load_paper())
     explanation = [explained(recipe.explanation)] if recipe.explanation else []
-    parts = [*explanation, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
+    verdicts = verdict_table(recipe.name, benchmarks, load_paper())
+    told = [] if verdicts is None else [verdicts]
+    parts = [*explanation, *told, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
     return Section(f"recipe-{recipe.name}", recipe.title, parts)
 
 
