@@ -101,6 +101,8 @@ def rounds_for_power(effect: float) -> int | None:
 
 def t_test_power(effect: float, rounds: int) -> float:
     """The probability that a two-sided paired t test at 5 % finds an effect with so many rounds."""
+    from scipy import stats
+
     freedom, shift = rounds - 1, abs(effect) * sqrt(rounds)
     critical = float(stats.t.ppf(0.975, freedom))
     found = stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift)
