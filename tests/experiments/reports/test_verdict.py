@@ -1,6 +1,6 @@
 """The top of a report: the verdict in a sentence, when and how the runs were made."""
 
-import os
+import json
 
 import pytest
 
@@ -61,13 +61,18 @@ def test_data_that_were_left_out_are_told(tmp_path):
 def test_date_duration_and_command_are_facts(tmp_path):
     spent = Seconds(tasks=[{"replay": 90.0}] * 2, all=180.0, processor_tasks=[], processor_all=60.0)
     write_run(tmp_path, "fea", two_tasks(*ALL), classes=CLASSES, seconds=spent)
-    (result,) = tmp_path.rglob("result.json")
-    os.utime(result, (0, 0))
+    (path,) = tmp_path.rglob("result.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"finished": "2026-01-02T03:04:05Z"}))
     made, typed = report_header(load_runs(tmp_path)).facts
     assert made.text == (
-        "Last result: 1970-01-01 00:00 UTC. The run took 3.0 min of wall time, 60 s of processor time."
+        "Last result: 2026-01-02 03:04 UTC. The run took 3.0 min of wall time, 60 s of processor time."
     )
     assert typed == Listing(["repcl bench --benchmark demo --method fea"])
+
+
+def test_results_without_a_date_get_none(tmp_path):
+    write_run(tmp_path, "fea", two_tasks(*ALL), classes=CLASSES)
+    assert report_header(load_runs(tmp_path)).facts[0].text.startswith("The run took")
 
 
 def test_many_commands_are_folded(tmp_path):

@@ -61,6 +61,7 @@ PAGE = "report.html"
 OURS = b'<meta name="generator" content="repcl"/>'  # by which a page is known to be a report
 BEGINNING = 1 << 16
 LARGEST_PAGE = 1 << 30
+LONGEST_TABLE = 15  # rows; longer ones are folded
 TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 _LINK = re.compile(r'href="(tables|figures)/([^"]+\.(?:md|tex|csv|svg|png))"')
 
@@ -231,10 +232,17 @@ def _every_class_section(benchmarks: Benchmarks) -> Section:
 
     def list_classes(runs: BenchmarkRuns) -> list[Part]:
         table = every_class_table(runs)
-        shown = Paragraph("No predictions are stored.") if table is None else table
-        return [shown, Folded("Classes of each task", [order_table(runs)])]
+        return [
+            Paragraph("No predictions are stored.") if table is None else _folded_if_long(table),
+            Folded("Classes of each task", [order_table(runs)]),
+        ]
 
     return _make_section("every-class", "Every class", [], benchmarks, list_classes)
+
+
+def _folded_if_long(table: Table) -> Part:
+    rows = len(table.rows)
+    return Folded(f"All {rows} classes, hardest first", [table]) if rows > LONGEST_TABLE else table
 
 
 def _costs_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
