@@ -18,17 +18,15 @@ def test_the_best_method_is_named_with_accuracy_forgetting_and_the_next(tmp_path
     write_run(tmp_path, "fea", two_tasks(*ALL), classes=CLASSES)
     write_run(tmp_path, "aca", two_tasks(*HALF), classes=CLASSES)
     assert verdict(only(tmp_path)) == (
-        "On demo, fea ends best: 100.0\u00a0% accuracy after the last task, with 0.0 points forgotten; "
-        "aca follows with 75.0\u00a0%. They share fewer than two rounds, so the difference may be chance."
+        "On demo, fea ends best: 100.0% accuracy after the last task, with 0.0 points forgotten; "
+        "aca follows with 75.0%. They share fewer than two rounds, so the difference may be chance."
     )
 
 
 def test_methods_that_read_the_same_are_level(tmp_path):
     for row in ("fea", "aca", "emar"):
         write_run(tmp_path, row, two_tasks(*ALL), classes=CLASSES)
-    assert verdict(only(tmp_path)) == (
-        "On demo, emar, fea and aca are level at 100.0\u00a0% after the last task."
-    )
+    assert verdict(only(tmp_path)) == ("On demo, emar, fea and aca are level at 100.0% after the last task.")
 
 
 def test_the_upper_bound_does_not_win_but_is_told(tmp_path):
@@ -36,15 +34,12 @@ def test_the_upper_bound_does_not_win_but_is_told(tmp_path):
     write_run(tmp_path, "fea", two_tasks(*HALF), classes=CLASSES)
     told = verdict(only(tmp_path))
     assert told.startswith("On demo, fea ends best: 75.0")
-    assert told.endswith("For comparison, joint, which keeps all training texts, reaches 100.0\u00a0%.")
+    assert told.endswith("For comparison, joint, which keeps all training texts, reaches 100.0%.")
 
 
 def test_only_the_upper_bound_is_told_without_a_winner(tmp_path):
     write_run(tmp_path, "joint", two_tasks(*ALL), classes=CLASSES)
-    assert (
-        verdict(only(tmp_path))
-        == "For comparison, joint, which keeps all training texts, reaches 100.0\u00a0%."
-    )
+    assert verdict(only(tmp_path)) == "For comparison, joint, which keeps all training texts, reaches 100.0%."
 
 
 @pytest.mark.parametrize(("keeps", "told"), [(0.2, "unlikely to be chance"), (0.95, "may be chance")])

@@ -245,3 +245,13 @@ def test_a_table_of_classes_is_sorted_from_the_keyboard(phone):
     assert table.locator("thead th").first.get_attribute("aria-sort") == "ascending"
     phone.keyboard.press("Enter")
     assert names.all_inner_texts() == rising[::-1]
+
+
+def test_many_matrices_are_folded_but_the_best_six(tmp_path):
+    names = ("repcl", "fea", "emar", "rp_cre", "crl", "crecl", "kcn", "kdrk")
+    write_grid(tmp_path, {name: 0.9 - 0.1 * index for index, name in enumerate(names)}, rounds=1, each=10)
+    page = ElementTree.parse(write_report(tmp_path, load_runs(tmp_path))).getroot()
+    section = page.find(".//section[@id='matrices']")
+    shown, folded = section.find("div[@class='grid']"), section.find("details/div[@class='grid']")
+    assert [len(part.findall("figure")) for part in (shown, folded)] == [6, 2]
+    assert "repcl on demo" in "".join(shown.itertext())

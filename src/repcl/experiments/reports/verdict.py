@@ -73,7 +73,7 @@ def _shown_accuracy(method: MethodRuns) -> float:
 
 def _percent(method: MethodRuns) -> str:
     summary = method.summary("final_accuracy")
-    return "no measured accuracy" if summary is None else f"{summary.mean:.1f}\u00a0%"
+    return "no measured accuracy" if summary is None else f"{summary.mean:.1f}%"
 
 
 def _lead(benchmarks: Sequence[BenchmarkRuns], results: Sequence[Result]) -> str:
