@@ -96,7 +96,7 @@ def test_a_sure_change_that_is_tiny_is_not_worth_a_word():
 
 def test_few_texts_say_nothing():
     assert drift(Fixed({"a": 5, "b": 5}), ["a"] * 3).verdict == (
-        "Nothing can be said: 3 texts are too few to tell a change from chance."
+        "No verdict: 3 texts are too few to tell a change from chance."
     )
 
 

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from math import isclose
 from pathlib import Path
@@ -133,11 +132,6 @@ class StoredRun:
 
     folder: Path
     result: Result
-
-    @property
-    def finished(self) -> datetime:
-        """When its result was written."""
-        return datetime.fromtimestamp((self.folder / RESULT).stat().st_mtime, UTC)
 
     @property
     def predictions_file(self) -> Path:
