@@ -97,12 +97,8 @@ class ClassifierState:
         """All classes, also those announced only."""
         return list(dict.fromkeys([*self.method.classes, *self.declared]))
 
-    def texts_learned(self, name: str) -> int | None:
-        """How many texts a class was learned from, each as often as it was; None where nobody knows."""
-        return self.texts_of_classes()[name]
-
     def texts_of_classes(self) -> dict[str, int | None]:
-        """The same of all classes, in the time that one takes."""
+        """How many texts each class was learned from, each as often as it was; None where nobody knows."""
         counted = self.method.class_sizes()
         return {
             name: counted.get(name, None if name in self.known.unlisted else self.known.texts_of(name))

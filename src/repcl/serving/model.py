@@ -22,6 +22,7 @@ from repcl.data import Example, Span
 from repcl.errors import InvalidSetting, RepclError
 from repcl.methods.frozen.reader import FrozenReader
 from repcl.model import Encoder
+from repcl.serving.memory import give_back
 
 POLL_SECONDS = 0.5
 REMEMBERED_TEXTS = 2000
@@ -152,8 +153,11 @@ class CurrentModel:
             hear()
 
     def _follow(self) -> None:
-        said = ""
+        said, number = "", self.served.number
         while not self._ending.wait(POLL_SECONDS):
+            if self.served.number != number:  # and those who had asked the old one have their answers
+                number = self.served.number
+                give_back()
             said = self._tried_to_refresh(said)
 
     def _tried_to_refresh(self, said: str) -> str:

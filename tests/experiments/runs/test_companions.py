@@ -38,7 +38,7 @@ def test_a_row_from_a_shared_training_equals_that_of_a_run_of_its_own(
     row: str, shared: Path, apart: Path
 ) -> None:
     ours, theirs = (folder / "toy" / row / "round-1" for folder in (shared, apart))
-    assert (ours / "predictions.jsonl").read_bytes() == (theirs / "predictions.jsonl").read_bytes()
+    assert (ours / "predictions.jsonl.gz").read_bytes() == (theirs / "predictions.jsonl.gz").read_bytes()
     assert without_times(ours / "result.json") == without_times(theirs / "result.json")
 
 

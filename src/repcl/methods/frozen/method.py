@@ -350,12 +350,6 @@ class FrozenMethod(FrozenReader):
         self.ledger.book_out(self.embed(examples), indices, self.features, are_known=are_known)
         self._solution = None
 
-    def forget_examples(self, examples: Sequence[Example]) -> None:
-        """Become what the learner would be, had it never seen these examples; emptied classes vanish."""
-        self.take_back(examples, are_known=False)
-        touched, left = {example.label for example in examples}, self.class_sizes()
-        self.regroup_classes({name: [name] for name in self.classes if name not in touched or left[name] > 0})
-
     def absorb(self, other: "FrozenMethod") -> None:
         """Become what the learner would be, had it also seen all that another one learned."""
         if type(other) is not type(self) or other.settings != self.settings:
