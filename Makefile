@@ -56,7 +56,7 @@ results: $(VENV)/.ready  ## Write docs/results.md from its template and the stor
 
 docs: $(VENV)/.ready  ## Build the documentation site into site/; broken links are errors
 	$(BIN)/python docs/make_reference.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 screenshots: $(VENV)/.ready  ## Take pictures of every view of the page; needs Chromium
 	PYTHONPATH=. $(BIN)/python docs/make_screenshots.py

@@ -58,7 +58,7 @@ class SharingSettings(KeepingSettings):
     def _keeps_what_it_needs(self) -> "SharingSettings":
         if self.multilabel and not self.keep_embeddings:
             raise ValueError(
-                "several labels a text (multilabel) need keep_embeddings = true, which is off where "
+                "several labels per text (multilabel) need keep_embeddings = true, which is off where "
                 "memory_per_class and holdout_per_class are 0"
             )
         return self
