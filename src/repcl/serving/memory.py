@@ -26,7 +26,7 @@ def give_back() -> None:
         trim(0)
 
 
-def _of_glibc(name: str) -> "ctypes._NamedFuncPointer | None":  # type: ignore[name-defined]
+def _of_glibc(name: str) -> "ctypes._NamedFuncPointer | None":
     """A function of the C library; None where it is another one."""
     if os.name != "posix" or platform.libc_ver()[0] != "glibc":
         return None
