@@ -202,8 +202,8 @@ async def texts_per_turn(port: int) -> float:
     connection = await asyncio.open_connection("127.0.0.1", port)
     _, page = await ask(connection, "GET", "/v1/metrics")
     connection[1].close()
-    texts, turns = (float(re.search(rf"^repcl_{name}_total (\d+)", page, re.M)[1]) for name in ("texts", "turns"))  # type: ignore[index]
-    return texts / turns
+    counted = dict(re.findall(r"^(repcl_\w+_total) (\d+)$", page, re.MULTILINE))
+    return int(counted["repcl_texts_total"]) / int(counted["repcl_turns_total"])
 
 
 async def client(port: int, load: Load, end: float) -> None:

@@ -31,7 +31,7 @@ class LowerLayers:
     """
 
     def __init__(self, backbone: PreTrainedModel, share: float) -> None:
-        if not has_plainlayers_of(backbone):
+        if not has_plain_layers(backbone):
             raise InvalidSetting(
                 f"Expected an encoder of type {', '.join(FAMILIES)} to freeze layers of, found "
                 f"{backbone.config.model_type}: set frozen_layers = 0, or choose another encoder."
