@@ -6,6 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,8 @@ from repcl.errors import ResultMismatch
 from repcl.model.encoder import Encoder
 
 BATCH = 64
-# With fewer rows the matrix library may choose another kernel, and with it other last bits.
-FEWEST_ROWS = 4
+FEWEST_TOKENS = 16
+"""Of a batch: with fewer the matrix library may choose another kernel, and with it other last bits."""
 MOST_PADDED = 1.3
 """How many times as long as the shortest text of a batch the longest may be, where lengths are mixed."""
 LARGEST_CACHE = 1 << 28
@@ -85,8 +86,9 @@ class Embedder:
         encoder = self.encoder.eval()
         rows = encoder.tokenize(examples)
         found = torch.empty(len(rows), encoder.representation_size)
-        fewest = encoder.processes.parts * (1 if self.mixes_lengths else FEWEST_ROWS)
         for numbers in _similar_lengths(rows) if self.mixes_lengths else _equal_lengths(rows):
+            enough = 1 if self.mixes_lengths else ceil(FEWEST_TOKENS / len(rows[numbers[0]].ids))
+            fewest = encoder.processes.parts * enough
             filled = [*numbers, *numbers[:1] * (fewest - len(numbers))]
             batch = collate(
                 [rows[number] for number in filled],
