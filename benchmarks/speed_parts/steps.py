@@ -27,8 +27,8 @@ WIDTH = 1024  # of matrices that are multiplied at the processor's best rate
 
 def measure(options: Options) -> Part:
     """Every contender learns the first two tasks of HWU64 with few texts of each class."""
-    stream = options.first_tasks(32)
-    changes: dict[str, Any] = {"initial_epochs": 1, "replay_epochs": 1} if options.is_quick else {}
+    stream = options.first_tasks(24)
+    changes = SHORT if options.is_quick else {"initial_epochs": 4, "replay_epochs": 4}
     in_turns({name: contender(name, options.first_tasks(4), options.encoder, SHORT) for name in NAMES})
     best = best_rate()
     found = in_turns({name: contender(name, stream, options.encoder, changes) for name in NAMES})

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from repcl.data import Example, TokenizedExample
+from repcl.data import Batch, Example, TokenizedExample
 from repcl.errors import ResultMismatch
 from repcl.model import Embedder, fingerprint
 from repcl.model import embedding as embedding_module
@@ -41,6 +41,25 @@ def test_rows_come_in_the_order_of_the_examples() -> None:
 def test_a_text_has_the_same_bits_alone_and_in_company() -> None:
     alone = torch.cat([Embedder(tiny_encoder())([example]) for example in EXAMPLES])
     assert torch.equal(alone, Embedder(tiny_encoder())(EXAMPLES))
+
+
+@pytest.mark.parametrize("text", ["a", "the apple is red", "the apple is red " * 4])
+def test_a_text_is_repeated_until_the_batch_has_sixteen_tokens_and_no_further(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = tiny_encoder()
+    sizes = []
+    represent = encoder.represent
+
+    def watched(batch: Batch) -> torch.Tensor:
+        sizes.append(tuple(batch.ids.shape))
+        return represent(batch)
+
+    monkeypatch.setattr(encoder, "represent", watched)
+    Embedder(encoder)([Example(text, "")])
+    [(rows, length)] = sizes
+    assert rows * length >= 16
+    assert (rows - 1) * length < 16
 
 
 def test_each_text_is_encoded_once_whatever_its_label() -> None:

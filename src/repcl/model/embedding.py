@@ -20,9 +20,8 @@ from repcl.model.encoder import Encoder
 from repcl.model.packing import can_pack, represent_packed
 
 BATCH = 64
-# With fewer rows the matrix library may choose another kernel, and with it other last bits.
-FEWEST_ROWS = 4
 FEWEST_TOKENS = 16
+"""Of a batch: with fewer the matrix library may choose another kernel, and with it other last bits."""
 MOST_PACKED = 4096
 """Tokens of one pass, where texts are packed: longer ones gain nothing, and take more memory."""
 MOST_PADDED = 1.3
@@ -184,7 +183,7 @@ def _question(example: Example) -> Question:
 
 def _fewest_rows(length: int) -> int:
     """How many texts of a length a batch needs, so that more of them change no bit."""
-    return max(FEWEST_ROWS, ceil(FEWEST_TOKENS / length))
+    return ceil(FEWEST_TOKENS / length)
 
 
 def _equal_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:
