@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo compare docs test test-slow fuzz mutants check format results notebooks screenshots lock clean
+.PHONY: help demo compare docs test test-slow fuzz mutants speed check format evidence results notebooks screenshots lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -38,6 +38,10 @@ fuzz: $(VENV)/.ready  ## Feed a hundred thousand generated files to every reader
 mutants: $(VENV)/.ready  ## Put small faults into the code and see whether the tests notice; resumes
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python benchmarks/mutants.py
 
+speed: $(VENV)/.ready  ## Measure how fast learning and answering are, and write docs/speed.md; a quarter of an hour
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python docs/make_speed.py
+
 check: $(VENV)/.ready  ## Lint, format check, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -46,6 +50,9 @@ check: $(VENV)/.ready  ## Lint, format check, types
 format: $(VENV)/.ready  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+evidence: $(VENV)/.ready  ## Make the long runs behind the page of results, two at a time (days; resumes)
+	$(BIN)/python benchmarks/evidence.py tables --workers 2
 
 results: $(VENV)/.ready  ## Write docs/results.md from its template and the stored results
 	$(BIN)/python docs/make_results.py

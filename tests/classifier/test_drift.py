@@ -142,5 +142,5 @@ def test_methods_that_count_know_how_many_texts_of_each_class_they_learned(make,
     more, others = toy("vehicle", texts=4)
     classifier = make(method).fit([*texts, *more], [*labels, *others])
     state = classifier.fitted_state()
-    sizes = {name: state.texts_learned(name) for name in classifier.method_.classes}
+    sizes = {name: state.texts_of_classes()[name] for name in classifier.method_.classes}
     assert sizes == {"fruit": 7, "vehicle": 4}

@@ -29,6 +29,7 @@ class Run:
         last_guesses: for each class, what its test texts are taken for in the end. Only the counts
             are kept: the predictions of a large grid do not fit in memory.
         wrong_texts: some texts with a wrong answer in the end; empty in runs of earlier versions.
+        has_predictions: whether they are stored, so that every metric was computed from them again.
     """
 
     result: Result
@@ -36,6 +37,7 @@ class Run:
     forgetting: Mapping[str, float]
     last_guesses: Mapping[str, Counter[str]]
     wrong_texts: Sequence[WrongText]
+    has_predictions: bool
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def _read(folder: Path) -> Iterator[Run]:
             forgetting,
             _last_guesses(tested),
             stored.wrong_texts(),
+            stored.has_predictions,
         )
 
 

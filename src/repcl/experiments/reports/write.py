@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
+from repcl.experiments.paper.verdicts import verdict_table
 from repcl.experiments.reports.classes import (
     all_guesses,
     every_class_table,
@@ -52,7 +53,7 @@ from repcl.experiments.reports.scores import (
     results_table,
     tasks_table,
 )
-from repcl.experiments.reports.significance import significance_table
+from repcl.experiments.reports.significance import significance_tables
 from repcl.experiments.reports.table import Table
 from repcl.experiments.reports.verdict import ranked_methods, report_header
 from repcl.files import open_plain, read_plain, write_whole
@@ -111,7 +112,9 @@ def write_page(folder: Path, header: Header, sections: Sequence[Section]) -> Pat
 def _recipe_section(recipe: Recipe, benchmarks: Benchmarks) -> Section:
     tables = recipe.make_tables(benchmarks, recipe.methods, load_paper())
     explanation = [explained(recipe.explanation)] if recipe.explanation else []
-    parts = [*explanation, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
+    verdicts = verdict_table(recipe.name, benchmarks, load_paper())
+    told = [] if verdicts is None else [verdicts]
+    parts = [*explanation, *told, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
     return Section(f"recipe-{recipe.name}", recipe.title, parts)
 
 
@@ -139,12 +142,12 @@ def _significance_section(benchmarks: Benchmarks, against: str | None) -> Sectio
         "A difference in points is positive where the chosen method is better. Both tests compare "
         "the same rounds of both methods; Holm's correction keeps the chance of any false alarm in "
         "a table at 5 %, if that method was chosen beforehand. Rounds differ in class order or split, and "
-        "share texts: take p values as a guide."
+        "share texts: take p values as a guide. Average accuracy over tasks is tested by itself: it scatters "
+        "less from round to round than final accuracy does, so fewer rounds show a difference."
     )
 
     def compare(runs: BenchmarkRuns) -> list[Part]:
-        table = significance_table(runs, against)
-        return [table] if table is not None else [Paragraph(_why_no_test(runs))]
+        return [*significance_tables(runs, against)] or [Paragraph(_why_no_test(runs))]
 
     return _make_section("significance", "Are the differences real?", [explanation], benchmarks, compare)
 

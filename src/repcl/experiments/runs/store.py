@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from repcl.methods import Method
     from repcl.model import Encoder, Processes
 
-RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.json"
+RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl.gz", "analysis.json"
+UNPACKED_PREDICTIONS = "predictions.jsonl"  # in runs of earlier versions
 WRONG_TEXTS = "wrong-texts.json.gz"
 REPRESENTATIONS, TRACKING = "representations", "tracking"
 PROGRESS, LOCK = "progress.json", ".lock"
@@ -49,9 +50,9 @@ TRACKED = ("tensorboard", "wandb", "wandb-run.txt")
 CHECKPOINT = re.compile(r"checkpoint-(\d{1,6})")
 SAVED = re.compile(r"after-\d{1,6}\.safetensors")
 DRAWN = re.compile(r"analysis(-authors)?(-(fitting-[a-z-]+|spectrum|drift|probes-\d+)\.(svg|png)|\.json)")
+OWN_FILES = "|".join(map(re.escape, (RESULT, PREDICTIONS, UNPACKED_PREDICTIONS, WRONG_TEXTS)))
 UNFINISHED = re.compile(
-    rf"{re.escape(PART)}[0-9a-f]{{12}}-"
-    rf"({re.escape(RESULT)}|{re.escape(PREDICTIONS)}|{re.escape(WRONG_TEXTS)}|{CHECKPOINT.pattern}|{SAVED.pattern})"
+    rf"{re.escape(PART)}[0-9a-f]{{12}}-({OWN_FILES}|{CHECKPOINT.pattern}|{SAVED.pattern})"
 )
 """What files and checkpoints are called that a process was writing when it ended."""
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # some shared file systems have none
@@ -260,7 +261,7 @@ class RunFolder:
         (self.path / RESULT).unlink(missing_ok=True)  # first, for it must not speak of what is gone
         self._remove_checkpoints()
         remove_named(self.path, DRAWN)
-        remove_named(self.path, re.compile(re.escape(WRONG_TEXTS)))
+        remove_named(self.path, re.compile(OWN_FILES))
         remove_representations(self.representations)
         for name in TRACKED:
             shutil.rmtree(self.tracking / name, ignore_errors=True)
@@ -363,9 +364,9 @@ class RunFolder:
 
     def _refuse_foreign(self) -> None:
         """A link inside a run's folder leads to files that are not the run's, and its lock is empty."""
-        own = (RESULT, PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
-        places = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
-        for path in places:
+        own = (RESULT, PREDICTIONS, UNPACKED_PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
+        paths = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
+        for path in paths:
             if path.is_symlink():
                 raise ResultMismatch(
                     f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."
