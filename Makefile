@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo compare docs test test-slow fuzz mutants speed check format evidence results screenshots lock clean
+.PHONY: help demo compare docs test test-slow fuzz mutants speed check format evidence results notebooks screenshots lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -60,6 +60,9 @@ results: $(VENV)/.ready  ## Write docs/results.md from its template and the stor
 docs: $(VENV)/.ready  ## Build the documentation site into site/; broken links are errors
 	$(BIN)/python docs/make_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebooks: $(VENV)/.ready  ## Run the notebooks in examples/ and store what they print and draw
+	$(BIN)/python docs/make_notebooks.py
 
 screenshots: $(VENV)/.ready  ## Take pictures of every view of the page; needs Chromium
 	PYTHONPATH=. $(BIN)/python docs/make_screenshots.py

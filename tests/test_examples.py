@@ -28,3 +28,13 @@ def test_the_cells_of_a_notebook_run_in_order(path, tmp_path, monkeypatch):
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code":
                 exec(compile(cell.source, path.name, "exec"), names)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_shows_what_it_prints_and_names_no_folder_of_a_machine(path):
+    outputs = [
+        output for cell in nbformat.read(path, as_version=4).cells for output in cell.get("outputs", [])
+    ]
+    assert outputs
+    assert not any(output.output_type == "error" or output.get("name") == "stderr" for output in outputs)
+    assert "/tmp/" not in path.read_text(encoding="utf-8")

@@ -84,7 +84,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method_: the method with its encoder and memory.
         last_update_: what the last change did to held-out texts of old classes.
 
-    Example:
+    Examples:
         >>> from repcl import ContinualClassifier
         >>> clf = ContinualClassifier()  # doctest: +SKIP
         >>> clf.partial_fit(["where is my parcel"], ["delivery"])  # doctest: +SKIP
