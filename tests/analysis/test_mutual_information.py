@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from repcl.analysis import mutual_information
 from repcl.analysis.critic import Critic, new_critic
 from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
 from repcl.analysis.fitting import bound, fit_critic, group_bound, independent_pairs
-from repcl.analysis import mutual_information
 from repcl.analysis.mutual_information import (
     class_information,
     estimate,
