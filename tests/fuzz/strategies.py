@@ -123,7 +123,17 @@ def _parquet_file(draw: st.DrawFn) -> bytes:
     return file.getvalue()
 
 
-PARQUET = st.one_of(changed(seeds.PARQUET), _parquet_file())
+@st.composite
+def _changed_footer(draw: st.DrawFn) -> bytes:
+    """A file in whose footer some bits are flipped."""
+    data = bytearray(draw(st.sampled_from(seeds.PARQUET)))
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for _ in range(draw(st.integers(1, 3))):
+        data[draw(st.integers(footer, len(data) - 1))] ^= 1 << draw(st.integers(0, 7))
+    return bytes(data)
+
+
+PARQUET = st.one_of(changed(seeds.PARQUET), _changed_footer(), _parquet_file())
 
 
 @st.composite

@@ -1,22 +1,25 @@
-"""What the pages of a Parquet file really unpack to, read from their own headers before any is unpacked.
+"""What a Parquet file really unpacks to, read from its own bytes before any of its pages is unpacked.
 
 The sizes in a file's footer may be anything; the reader below pyarrow allocates what each page's header says.
+The footer is read here too, for pyarrow ends the whole process if statistics in it contradict its types.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-LONGEST_HEADER = 1 << 16
-DEEPEST = 8
+from repcl.data.compact import I32, I64, LIST, STRUCT, Compact, Fields
 
-# Types and fields of Apache Thrift's compact protocol, in which parquet.thrift's PageHeader is written.
-TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-INTEGERS = (4, 5, 6)
-PAGE_TYPE, UNPACKED, PACKED = 1, 2, 3
-ENCODED_BY = {5: 2, 7: 2, 8: 4}
+LONGEST_HEADER = 1 << 16
+# after the footer: its length, and the four bytes that the file begins with
+END = 8
+
+# Numbers and types of fields, as in parquet.thrift.
+ROW_GROUPS, COLUMNS, CHUNK = (4, LIST), (1, LIST), (3, STRUCT)
+CHUNK_SIZE, DATA_START, DICTIONARY_START = (7, I64), (9, I64), (11, I64)
+PAGE_TYPE, UNPACKED, PACKED, COUNT = (1, I32), (2, I32), (3, I32), (1, I32)
+ENCODED_BY = {(5, STRUCT): (2, I32), (7, STRUCT): (2, I32), (8, STRUCT): (4, I32)}
 """The fields of data, dictionary and second-version data pages, and where each of them has its encoding."""
-COUNT = 1
 DICTIONARY_PAGE = 2
 SHARED_PREFIXES = 7
 
@@ -36,6 +39,17 @@ class Page:
     repeats: bool
 
 
+def pages_of(file: BinaryIO, columns: Container[int]) -> Iterator[Page]:
+    """Every page of the columns with these numbers; `ValueError` if the file is not a Parquet file."""
+    for group in _structs(_footer(file), ROW_GROUPS):
+        for number, column in enumerate(_structs(group, COLUMNS)):
+            if number in columns:
+                chunk = column.get(CHUNK, {})
+                first = _size(chunk, DATA_START)
+                dictionary = _size(chunk, DICTIONARY_START) if DICTIONARY_START in chunk else 0
+                yield from pages(file, min(first, dictionary or first), _size(chunk, CHUNK_SIZE))
+
+
 def pages(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
     """The pages of a column chunk that takes so many bytes; `ValueError` if what stands there are none."""
     end = start + length
@@ -43,82 +57,33 @@ def pages(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
         file.seek(start)
         header = Compact(file.read(LONGEST_HEADER))
         fields = header.struct()
-        size, packed = fields.get(UNPACKED, -1), fields.get(PACKED, -1)
-        own = {key: fields[key] for key in ENCODED_BY if isinstance(fields.get(key), dict)}
-        counts = [one.get(COUNT, -1) for one in own.values()]
-        if not all(isinstance(number, int) and number >= 0 for number in (size, packed, *counts)):
-            raise ValueError("a page has no valid size")
+        own = {key: fields[key] for key in ENCODED_BY if key in fields}
+        counts = [_size(one, COUNT) for one in own.values()]
         has_prefixes = any(one.get(ENCODED_BY[key]) == SHARED_PREFIXES for key, one in own.items())
         is_dictionary = fields.get(PAGE_TYPE) == DICTIONARY_PAGE
-        yield Page(size, max(counts, default=0), is_dictionary or has_prefixes)
-        start += header.position + packed
+        yield Page(_size(fields, UNPACKED), max(counts, default=0), is_dictionary or has_prefixes)
+        start += header.position + _size(fields, PACKED)
 
 
-class Compact:
-    """Reads a struct of the compact protocol as a dictionary of its numbered fields."""
+def _footer(file: BinaryIO) -> Fields:
+    size = file.seek(0, 2)
+    file.seek(max(0, size - END))
+    start = size - END - int.from_bytes(file.read(4), "little")
+    if start < 0:
+        raise ValueError("its footer is longer than the file")
+    file.seek(start)
+    return Compact(file.read(size - END - start)).struct()
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.position = 0
 
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """All fields up to the end of the struct; texts are passed over."""
-        if depth > DEEPEST:
-            raise ValueError("a page header is nested too deep")
-        fields: dict[int, Any] = {}
-        number = 0
-        while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else self._signed()
-            fields[number] = self._value(head & 0x0F, depth)
-        return fields
+def _structs(fields: Fields, key: tuple[int, int]) -> list[Fields]:
+    found: list[Any] = fields.get(key, [])
+    if not all(isinstance(one, dict) for one in found):
+        raise ValueError("its footer lists something else than row groups and columns")
+    return found
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in (TRUE, FALSE):
-            return kind == TRUE
-        if kind in INTEGERS:
-            return self._signed()
-        if kind == STRUCT:
-            return self.struct(depth + 1)
-        if kind in (LIST, SET):
-            return self._list(depth)
-        self._skip({BYTE: 1, DOUBLE: 8}.get(kind) or self._length(kind))
-        return None
 
-    def _length(self, kind: int) -> int:
-        if kind != BINARY:
-            raise ValueError("a page header has a field of an unknown type")
-        return self._unsigned()
-
-    def _list(self, depth: int) -> None:
-        head = self._byte()
-        count = head >> 4 if head >> 4 < 15 else self._unsigned()
-        for _ in range(
-            min(count, len(self.data) + 1)
-        ):  # each takes at least a byte, so more than that must fail
-            kind = head & 0x0F
-            if kind in (TRUE, FALSE):
-                self._skip(1)
-            else:
-                self._value(kind, depth)
-
-    def _skip(self, count: int) -> None:
-        self.position += count
-        if self.position > len(self.data):
-            raise ValueError("a page header ends too early")
-
-    def _byte(self) -> int:
-        self._skip(1)
-        return self.data[self.position - 1]
-
-    def _unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80 or shift > 63:
-                return value
-
-    def _signed(self) -> int:
-        value = self._unsigned()
-        return (value >> 1) ^ -(value & 1)
+def _size(fields: Fields, key: tuple[int, int]) -> int:
+    size: int = fields.get(key, -1)
+    if size < 0:
+        raise ValueError("a page or a column has no valid size")
+    return size

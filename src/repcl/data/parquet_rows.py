@@ -9,7 +9,7 @@ import pyarrow
 from pyarrow import parquet, types
 
 from repcl.data.allowance import Allowance
-from repcl.data.parquet_pages import Page, pages
+from repcl.data.parquet_pages import Page, pages_of
 from repcl.data.rows import LONGEST_CELL, Row, Wanted, check_columns
 from repcl.errors import InvalidData, shortened
 
@@ -104,15 +104,12 @@ def _rows_in_a_batch(file: Any, chosen: Sequence[str], allowance: Allowance) -> 
 
 
 def _pages(file: Any, path: Path, chosen: Sequence[str]) -> Iterator[Page]:
-    """Every page of the chosen columns."""
-    with path.open("rb") as bytes_:
-        for group in range(file.metadata.num_row_groups):
-            for number in range(file.metadata.num_columns):
-                column = file.metadata.row_group(group).column(number)
-                if not f"{column.path_in_schema}.".startswith(tuple(f"{name}." for name in chosen)):
-                    continue
-                starts = [column.data_page_offset, column.dictionary_page_offset or column.data_page_offset]
-                yield from pages(bytes_, min(starts), column.total_compressed_size)
+    """Every page of the chosen columns and of what is inside them."""
+    beginnings = tuple(f"{name}." for name in chosen)
+    names = [file.schema.column(number).path for number in range(len(file.schema))]
+    numbers = {number for number, name in enumerate(names) if f"{name}.".startswith(beginnings)}
+    with path.open("rb") as data:
+        yield from pages_of(data, numbers)
 
 
 def _rows(file: Any, chosen: Sequence[str], batch_size: int, allowance: Allowance) -> Iterator[Row]:

@@ -6,8 +6,6 @@ from itertools import zip_longest
 from math import sqrt
 from statistics import fmean, stdev
 
-from scipy import stats
-
 from repcl.errors import RepclError
 
 POWER, MOST_ROUNDS = 0.8, 200
@@ -51,6 +49,8 @@ def summarize(values: Sequence[float]) -> Summary:
     mean, rounds = fmean(values), len(values)
     if rounds == 1:
         return Summary(mean, None, None, None, rounds)
+    from scipy import stats  # takes a second to import
+
     sd = stdev(values)
     margin = float(stats.t.ppf(0.975, rounds - 1)) * sd / sqrt(rounds)
     return Summary(mean, sd, mean - margin, mean + margin, rounds)
@@ -101,6 +101,8 @@ def rounds_for_power(effect: float) -> int | None:
 
 def t_test_power(effect: float, rounds: int) -> float:
     """The probability that a two-sided paired t test at 5 % finds an effect with so many rounds."""
+    from scipy import stats
+
     freedom, shift = rounds - 1, abs(effect) * sqrt(rounds)
     critical = float(stats.t.ppf(0.975, freedom))
     found = stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift)
@@ -120,9 +122,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def _t_test(differences: Sequence[float]) -> float:
     """P value of Student's paired test; 1 where there is no difference at all."""
+    from scipy import stats
+
     return float(stats.ttest_1samp(differences, 0.0).pvalue) if any(differences) else 1.0
 
 
 def _wilcoxon_test(differences: Sequence[float]) -> float:
     """P value of Wilcoxon's signed-rank test, which needs a difference that is not zero."""
+    from scipy import stats
+
     return float(stats.wilcoxon(differences).pvalue) if any(differences) else 1.0

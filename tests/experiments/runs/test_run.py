@@ -33,7 +33,7 @@ def run(method: str = "fea", out: Path | None = None, **options: object):
 
 def without_times(path: Path) -> dict:
     content = json.loads(path.read_text())
-    del content["seconds"]
+    del content["seconds"], content["finished"]
     return content
 
 

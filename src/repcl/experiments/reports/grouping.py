@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -25,7 +24,6 @@ class Run:
     """One finished run.
 
     Attributes:
-        finished: when its result was written.
         analysis: None where it was not made.
         forgetting: drop of each class from its best earlier accuracy; empty without stored predictions.
         last_guesses: for each class, what its test texts are taken for in the end. Only the counts
@@ -35,7 +33,6 @@ class Run:
     """
 
     result: Result
-    finished: datetime
     analysis: RunAnalysis | None
     forgetting: Mapping[str, float]
     last_guesses: Mapping[str, Counter[str]]
@@ -171,7 +168,6 @@ def _read(folder: Path) -> Iterator[Run]:
         forgetting = class_forgetting(tested)
         yield Run(
             stored.result,
-            stored.finished,
             stored.analysis(),
             forgetting,
             _last_guesses(tested),

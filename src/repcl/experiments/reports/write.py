@@ -62,6 +62,8 @@ PAGE = "report.html"
 OURS = b'<meta name="generator" content="repcl"/>'  # by which a page is known to be a report
 BEGINNING = 1 << 16
 LARGEST_PAGE = 1 << 30
+MOST_MATRICES = 6  # of methods; those of more methods are folded
+LONGEST_TABLE = 15  # rows; longer ones are folded
 TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 _LINK = re.compile(r'href="(tables|figures)/([^"]+\.(?:md|tex|csv|svg|png))"')
 
@@ -184,11 +186,20 @@ def _matrices_section(benchmarks: Benchmarks) -> Section:
 
 
 def _draw_matrices(runs: BenchmarkRuns) -> list[Part]:
-    """A matrix of each method that has more than its last row."""
+    """A matrix of each method that has more than its last row; of many methods, the best come first."""
     late = [method.name for method in runs.methods if method.is_tested_at_the_end_only]
-    drawn: list[Part] = [draw_matrix(runs.name, method) for method in runs.methods if method.name not in late]
+    tested = [method for method in runs.methods if method.name not in late]
+    if len(tested) > MOST_MATRICES:
+        ranked = [method.name for method in ranked_methods(runs)]
+        tested.sort(key=lambda method: ranked.index(method.name) if method.name in ranked else len(ranked))
+    drawn: list[Part] = [draw_matrix(runs.name, method) for method in tested]
+    shown, more = drawn[:MOST_MATRICES], drawn[MOST_MATRICES:]
     told = f"Tested after the last task only, so without a matrix: {', '.join(late)}."
-    return [*([Grid(drawn)] if drawn else []), *([Paragraph(told)] if late else [])]
+    return [
+        *([Grid(shown)] if shown else []),
+        *([Folded(f"The other {len(more)} methods", [Grid(more)])] if more else []),
+        *([Paragraph(told)] if late else []),
+    ]
 
 
 def _classes_section(benchmarks: Benchmarks) -> Section:
@@ -234,10 +245,17 @@ def _every_class_section(benchmarks: Benchmarks) -> Section:
 
     def list_classes(runs: BenchmarkRuns) -> list[Part]:
         table = every_class_table(runs)
-        shown = Paragraph("No predictions are stored.") if table is None else table
-        return [shown, Folded("Classes of each task", [order_table(runs)])]
+        return [
+            Paragraph("No predictions are stored.") if table is None else _folded_if_long(table),
+            Folded("Classes of each task", [order_table(runs)]),
+        ]
 
     return _make_section("every-class", "Every class", [], benchmarks, list_classes)
+
+
+def _folded_if_long(table: Table) -> Part:
+    rows = len(table.rows)
+    return Folded(f"All {rows} classes, hardest first", [table]) if rows > LONGEST_TABLE else table
 
 
 def _costs_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from math import isclose
 from pathlib import Path
@@ -133,11 +132,6 @@ class StoredRun:
 
     folder: Path
     result: Result
-
-    @property
-    def finished(self) -> datetime:
-        """When its result was written."""
-        return datetime.fromtimestamp((self.folder / RESULT).stat().st_mtime, UTC)
 
     @property
     def predictions_file(self) -> Path:
@@ -371,8 +365,8 @@ class RunFolder:
     def _refuse_foreign(self) -> None:
         """A link inside a run's folder leads to files that are not the run's, and its lock is empty."""
         own = (RESULT, PREDICTIONS, UNPACKED_PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
-        places = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
-        for path in places:
+        paths = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
+        for path in paths:
             if path.is_symlink():
                 raise ResultMismatch(
                     f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."
