@@ -70,7 +70,7 @@ def test_numbers_within_sentences_are_filled_in(results):
 
 def test_the_page_can_open_with_a_verdict_the_main_claim_and_a_figure(results):
     write_grid(results, {"sequential": 0.1}, benchmark="hwu64", tasks=10, each=1)
-    assert render_results("{{ verdict hwu64 }}", results).startswith("On hwu64, repcl ends best: 100.0 %")
+    assert render_results("{{ verdict hwu64 }}", results).startswith("On hwu64, repcl ends best: 100.0%")
     claim = render_results("{{ claim main hwu64 }}", results)
     assert claim.startswith("\u201cRepCL ends above every baseline\u201d **cannot be told** here. ")
     figure = render_results("{{ figure hwu64 }}", results)
