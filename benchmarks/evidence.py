@@ -134,14 +134,14 @@ LISTS: dict[str, tuple[Wanted, ...]] = {
         Wanted("hwu64", OTHERS, range(3)),
         Wanted("hwu64", ABLATIONS, range(3)),
         Wanted("hwu64", MEMORY, range(2)),
-        _capped("fewrel", (*FROZEN, "fea", "duet", "crl", "joint"), 3, test=50),
+        _capped("fewrel", (*FROZEN, "first_session", "fea", "duet", "crl", "joint"), 3, test=50),
         _capped(
             "fewrel",
             ("emar", "rp_cre", "crecl", "aca", "kdrk", "kcn@paired", "idbr", "sequential"),
             1,
             test=50,
         ),
-        _capped("maven", (*FROZEN, "fea", "duet", "crl", "joint"), 2, test=50),
+        _capped("maven", (*FROZEN, "first_session", "fea", "duet", "crl", "joint"), 2, test=50),
         _capped("maven", ("emar", "rp_cre", "crecl", "sequential"), 1, test=50),
         _capped("banking77", (*FROZEN, "fea", "duet", "joint"), 2),
         _capped("clinc150", (*FROZEN, "fea", "duet", "joint"), 2),
@@ -258,4 +258,7 @@ def read_options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit("Stopped; the same command resumes.") from None

@@ -4,11 +4,13 @@
 
 The words come from `docs/results.template.md`, where `{{ results hwu64 }}` stands for a table, and
 `{{ accuracy hwu64 repcl }}` for a number within a sentence; `PLACEHOLDERS` lists all. Results of a folder of
-their own, which no other table may mix with, are named by it: `{{ first-task/first_task fewrel }}`.
+their own, which no other table may mix with, are named by it: `{{ first-task/first_task fewrel }}`. The
+figure that `{{ figure hwu64 }}` stands for is written beside the page.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -21,16 +23,19 @@ from repcl.experiments.paper.information import (
 )
 from repcl.experiments.paper.numbers import Paper, load_paper
 from repcl.experiments.paper.recipes import find_recipe
+from repcl.experiments.paper.verdicts import CLAIMS, verdict_table
+from repcl.experiments.reports.figures import Drawing, draw_costs, final_means, line_styles
 from repcl.experiments.reports.formats import to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, load_runs, row_names
-from repcl.experiments.reports.provenance import costs_table, origin_table, versions_table
+from repcl.experiments.reports.provenance import costs_table, origin_table, total_seconds, versions_table
 from repcl.experiments.reports.scores import (
     overview_table,
     results_table,
     tasks_table,
 )
-from repcl.experiments.reports.significance import compare_methods, significance_table
+from repcl.experiments.reports.significance import compare_methods, significance_tables
 from repcl.experiments.reports.table import Cell, Column, Row, Table, mean_and_spread, missing, number, word
+from repcl.experiments.reports.verdict import verdict
 from repcl.files import write_whole
 
 Benchmarks = Sequence[BenchmarkRuns]
@@ -38,6 +43,8 @@ Answer = Callable[[Benchmarks, Sequence[str]], str]
 NOTHING_YET = "*No results yet.*"
 LOWER, UPPER = "sequential", "joint"
 ABOVE_LOWER, ABOVE_UPPER = 20.0, 1.5
+FIGURED = "hwu64"  # the benchmark that the page opens with
+FAR = 30.0  # points
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 
 
@@ -64,6 +71,33 @@ def write_results_page(results: Path, page: Path) -> None:
     if not template.is_file():
         raise MissingData(f"Expected the words of the page in {template}, found no such file.")
     write_whole(page, render_results(template.read_text(encoding="utf-8"), results))
+    for name, svg in draw_figures(results).items():
+        path = page.parent / name
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, svg)
+
+
+def draw_figures(results: Path) -> dict[str, str]:
+    """The page's figure, by its path beside the page: accuracy against time, a look for every method."""
+    drawn = [_costs_drawing(runs) for runs in load_runs(results) if runs.name == FIGURED]
+    return {_figure_path(drawing): drawing.svg for drawing in drawn}
+
+
+def _costs_drawing(runs: BenchmarkRuns) -> Drawing:
+    """Accuracy against time; those far below would press the others together, and are named in words."""
+    far = _far_below(runs)
+    shown = replace(runs, methods=tuple(method for method in runs.methods if method.name not in far))
+    return draw_costs(shown, *total_seconds(runs), line_styles([method.name for method in shown.methods]))
+
+
+def _far_below(runs: BenchmarkRuns) -> dict[str, float]:
+    """The methods that end far below the best one, with their accuracy."""
+    means = final_means(runs)
+    return {name: mean for name, mean in means.items() if mean < max(means.values()) - FAR}
+
+
+def _figure_path(drawing: Drawing) -> str:
+    return f"images/{drawing.name}.svg"
 
 
 def bounds_table(runs: BenchmarkRuns, paper: Paper) -> Table | None:
@@ -160,6 +194,46 @@ def _overview(benchmarks: Benchmarks, _: Sequence[str]) -> str:
     return _markdown([overview_table(benchmarks, row_names(benchmarks))] if benchmarks else [])
 
 
+def _significance(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """Every table of tests of the named benchmarks, or of all."""
+    chosen = [runs for runs in benchmarks if not words or runs.name in words]
+    return _markdown([table for runs in chosen for table in significance_tables(runs)])
+
+
+def _figure(benchmarks: Benchmarks, _: Sequence[str]) -> str:
+    """The link to the figure, with its description for those who cannot see it."""
+    for runs in benchmarks:
+        if runs.name == FIGURED:
+            drawn = _costs_drawing(runs)
+            far = "".join(f" Not shown: {name}, {mean:.1f}." for name, mean in _far_below(runs).items())
+            return f"![{drawn.description}]({_figure_path(drawn)})\n\n*{drawn.description}.{far}*"
+    return NOTHING_YET
+
+
+def _verdict(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """Who ends best on the named benchmarks, and whether that could be chance."""
+    told = [verdict(runs) for runs in benchmarks if runs.name in words]
+    return " ".join(told).replace("\u00a0", " ") or NOTHING_YET
+
+
+def _claim(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """The first claim behind a recipe and its verdict on a benchmark, as a sentence."""
+    recipe, *named = words
+    table = verdict_table([recipe], [runs for runs in benchmarks if runs.name in named], load_paper())
+    if table is None:
+        return NOTHING_YET
+    _, claim, _, found, why = (cell.text for cell in table.rows[0])
+    return f"\u201c{claim.removesuffix('.')}\u201d **{found}** here. {why}"
+
+
+def _verdicts(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """Verdicts on the claims behind the named recipes, on the named benchmarks or on all."""
+    recipes, named = [word for word in words if word in CLAIMS], {*words} - {*CLAIMS}
+    chosen = [runs for runs in benchmarks if not named or runs.name in named]
+    table = verdict_table(recipes, chosen, load_paper())
+    return _markdown([table] if table is not None else [])
+
+
 def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """The table of a recipe, on the named benchmarks only if there are any."""
     recipe = find_recipe(words[0] if words else "")
@@ -229,7 +303,11 @@ def _markdown(tables: Sequence[Table]) -> str:
 PLACEHOLDERS: Mapping[str, Answer] = {
     "overview": _overview,
     "results": _of_each(_results),
-    "significance": _of_each(significance_table),
+    "figure": _figure,
+    "verdict": _verdict,
+    "verdicts": _verdicts,
+    "claim": _claim,
+    "significance": _significance,
     "tasks": _of_each(tasks_table),
     "bounds": _of_each(_bounds),
     "costs": _of_each(costs_table),

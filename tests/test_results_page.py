@@ -14,8 +14,9 @@ from tests.experiments.made_up import write_grid, write_run
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = runpy.run_path(str(ROOT / "docs/make_results.py"))
-NOTHING_YET, render_results, write_results_page, bounds_table = (
-    SCRIPT[name] for name in ("NOTHING_YET", "render_results", "write_results_page", "bounds_table")
+NOTHING_YET, render_results, write_results_page, bounds_table, draw_figures = (
+    SCRIPT[name]
+    for name in ("NOTHING_YET", "render_results", "write_results_page", "bounds_table", "draw_figures")
 )
 
 
@@ -24,6 +25,13 @@ def test_the_page_in_docs_is_what_the_committed_results_give():
     page = ROOT.joinpath("docs/results.md").read_text(encoding="utf-8")
     made = render_results(template, ROOT / "results")
     assert page == made, "run `make results`"
+
+
+def test_the_figures_in_docs_are_what_the_committed_results_give():
+    drawn = draw_figures(ROOT / "results")
+    assert drawn
+    for name, svg in drawn.items():
+        assert ROOT.joinpath("docs", name).read_text(encoding="utf-8") == svg, "run `make results`"
 
 
 def test_committed_results_agree_with_their_predictions_where_these_are_stored():
@@ -58,6 +66,27 @@ def test_numbers_within_sentences_are_filled_in(results):
     assert render_results(template, results) == "100.0 ± 0.0; 0.0 ± 0.0; 2"
     assert render_results("{{ difference hwu64 repcl repcl }}", results) == "+0.0"
     assert render_results("{{ difference hwu64 repcl fea }}", results).startswith("+")
+
+
+def test_the_page_can_open_with_a_verdict_the_main_claim_and_a_figure(results):
+    write_grid(results, {"sequential": 0.1}, benchmark="hwu64", tasks=10, each=1)
+    assert render_results("{{ verdict hwu64 }}", results).startswith("On hwu64, repcl ends best: 100.0%")
+    claim = render_results("{{ claim main hwu64 }}", results)
+    assert claim.startswith("\u201cRepCL ends above every baseline\u201d **cannot be told** here. ")
+    figure = render_results("{{ figure hwu64 }}", results)
+    assert "](images/hwu64-costs.svg)" in figure
+    assert "Not shown: sequential, " in figure
+    (svg,) = draw_figures(results).values()
+    assert ">repcl<" in svg
+    assert ">sequential<" not in svg
+
+
+def test_claims_can_be_asked_for_by_recipe_and_benchmark(results):
+    table = render_results("{{ verdicts main full hwu64 }}", results)
+    assert "| main table | RepCL ends above every baseline. | hwu64 |" in table
+    assert "| table of all tasks |" in table
+    assert "| demo |" not in table
+    assert render_results("{{ verdicts memory maven }}", results) == NOTHING_YET
 
 
 def test_what_was_not_run_has_dashes(results):
@@ -102,7 +131,7 @@ def test_transfer_can_be_asked_for_without_information():
 
 
 def test_without_results_the_page_says_so(tmp_path):
-    for name in ("results", "overview", "recipe main", "versions", "tasks hwu64"):
+    for name in ("results", "overview", "recipe main", "versions", "tasks hwu64", "figure", "verdict hwu64"):
         assert render_results(f"{{{{ {name} }}}}", tmp_path) == NOTHING_YET
 
 

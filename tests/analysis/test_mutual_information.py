@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from repcl.analysis import mutual_information
 from repcl.analysis.critic import Critic, new_critic
 from repcl.analysis.estimator_settings import AUTHORS, EstimatorSettings
 from repcl.analysis.fitting import bound, fit_critic, group_bound, independent_pairs
@@ -221,3 +222,18 @@ def test_a_critic_scores_pairs_as_one_network_on_both_halves_side_by_side():
     left, right = torch.randn(6, 3), torch.randn(6, 2)
     whole = critic.rest(critic.first(torch.cat([left, right], dim=1))).squeeze(1)
     assert torch.allclose(critic(left, right), whole, atol=1e-6)
+
+
+def test_a_fit_that_falls_far_below_the_others_does_not_move_the_value(monkeypatch):
+    values = iter([2.0, 2.2, -3.0, 2.1])
+
+    def fitted(*_: object, seed: int) -> object:
+        value = next(values)
+        return mutual_information._Fit(value, 1.0, 4.0, [25], [value], [value])
+
+    monkeypatch.setattr(mutual_information, "_fit", fitted)
+    found = estimate(Paired(torch.randn(200, 2), torch.randn(200, 2)), replace(SMALL, critics=2))
+    assert found.value == pytest.approx(2.05)  # between 2.0 and 2.1, the two in the middle
+    assert found.curve == pytest.approx([2.05])
+    assert found.spread is not None
+    assert found.spread > 2  # and the outlier is not hidden

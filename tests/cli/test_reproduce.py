@@ -104,3 +104,23 @@ def test_bad_words_get_one_sentence(repcl, tmp_path, words, sentence):
 def test_the_help_names_every_recipe():
     named = RECIPE_NAMES.removesuffix(".").replace(" or ", ", ").split(", ")
     assert set(named) == set(RECIPES)
+
+
+def test_all_recipes_end_with_whole_reports(repcl, data_file, encoder_folder, tmp_path):
+    for recipe in RECIPES:  # in one folder, where a run that several of them need is made once
+        output = reproduce(
+            repcl, data_file, encoder_folder, tmp_path, "--save-representations", recipe=recipe
+        )
+        assert output.code == 0, output.err
+    page = tmp_path.joinpath("report.html").read_text(encoding="utf-8")
+    assert [name for name in RECIPES if f'<section id="recipe-{name}">' not in page] == []
+    made = {run.result.row for run in RunStore(tmp_path).runs()}
+    wanted = {row for recipe in RECIPES.values() for row in recipe.methods}
+    assert wanted - made == {"aca", "aca@memory-5", "aca@memory-20"}  # which take relations only
+    tables = {path.stem for path in tmp_path.joinpath("tables").iterdir()}
+    expected = {
+        *("paper-main", "paper-ablation", "paper-full-tickets", "paper-memory-tickets"),
+        *("paper-bias-tickets", "paper-representation-tickets"),
+        *(f"paper-{name}-verdicts" for name in ("main", "full", "ablation", "memory", "representation")),
+    }
+    assert expected - tables == set()

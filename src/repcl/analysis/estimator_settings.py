@@ -17,7 +17,7 @@ class EstimatorSettings:
     """The knobs of an estimate.
 
     Attributes:
-        critics: fits with other first weights and other halves; the value is their mean.
+        critics: fits with other first weights and other halves; the value is their median.
         steps: of a fit, at most.
         patience: a fit ends when so many steps did not raise the bound on a fifth of its half, which it does
             not train on; the value is read off where that was highest. None: all steps, last value.

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 import torch
 from torch import Tensor
@@ -25,7 +25,8 @@ class MutualInformation:
     """An estimate in nats, beside what it cannot exceed.
 
     Attributes:
-        value: mean over fits; None with a note where there are too few texts.
+        value: median over fits, of which now and then one falls nats below the others; None with a note
+            where there are too few texts.
         spread: standard deviation over fits.
         info_nce: a second opinion, InfoNCE's bound of the same critics, which cannot exceed its ceiling.
         texts: that a value was read off.
@@ -84,7 +85,7 @@ def pair_information(
 
 
 def estimate(pairs: Paired, settings: EstimatorSettings) -> MutualInformation:
-    """The mean over critics and halves, or a note where that would measure nothing."""
+    """The median over critics and halves, or a note where that would measure nothing."""
     texts = len(pairs) // 2 if settings.is_held_out else len(pairs)
     ceiling = log(max(texts, 1))
     if len(pairs) < FEWEST_TEXTS:
@@ -98,15 +99,15 @@ def estimate(pairs: Paired, settings: EstimatorSettings) -> MutualInformation:
     values = [one.value for one in fits]
     steps = max((one.steps for one in fits), key=len)
     return MutualInformation(
-        value=fmean(values),
+        value=median(values),
         spread=stdev(values) if len(values) > 1 else None,
         info_nce=fmean(one.info_nce for one in fits),
         info_nce_ceiling=fits[0].info_nce_ceiling,
         texts=texts,
         text_ceiling=ceiling,
         steps=steps,
-        curve=[fmean(_held(one.curve, look) for one in fits) for look in range(len(steps))],
-        fitted_curve=[fmean(_held(one.fitted_curve, look) for one in fits) for look in range(len(steps))],
+        curve=[median(_held(one.curve, look) for one in fits) for look in range(len(steps))],
+        fitted_curve=[median(_held(one.fitted_curve, look) for one in fits) for look in range(len(steps))],
     )
 
 

@@ -99,15 +99,15 @@ def test_ours_stand_beside_the_papers_and_beside_fano(tmp_path):
         write(tmp_path, "fea", analyzed(value, 1.0), round=round)
     table, _ = tables(tmp_path, "bias")
     assert [column.title for column in table.columns] == [
-        "method", "I(X1;Z1)", "InfoNCE", "paper", "I(Z;Y)", "InfoNCE", "paper", "Fano", "Acc",
+        "method", "I(X1;Z1)", "MINE", "paper", "I(Z;Y)", "MINE", "paper", "Fano", "Acc",
     ]  # fmt: skip
     assert cells(table, "fea")[:8] == [
         "fea",
-        "2.10 ± 0.14",
-        "2.30",
+        "2.30 ± 0.14",
+        "2.10",
         "2.35",
-        "1.00 ± 0.00",
-        "1.20",
+        "1.20 ± 0.00",
+        "1.00",
         "2.34",
         "0.90 ± 0.00",
     ]
@@ -125,7 +125,7 @@ def test_the_order_of_rows_is_compared_with_the_papers(tmp_path):
     write(tmp_path, "fea", analyzed(2.0, 1.3))
     write(tmp_path, "joint", analyzed(2.0, 1.1))
     table, _ = tables(tmp_path, "bias")
-    assert "Order by I(Z;Y): fea > joint; by InfoNCE: fea > joint; the paper's: joint > fea." in table.notes
+    assert "Order by I(Z;Y): fea > joint; by MINE: fea > joint; the paper's: joint > fea." in table.notes
 
 
 def test_ceilings_and_too_few_texts_are_said_below_the_table(tmp_path):
@@ -170,11 +170,11 @@ def test_the_table_of_the_first_task_joins_both_tables_of_the_paper(tmp_path):
     [runs] = load_runs(tmp_path)
     table = first_task_table(runs, analyzed_rows(runs), load_paper())
     # method, rounds, I(X1;Z1) by two bounds and the paper's, I(Z1;Z1+) likewise, effective rank
-    assert cells(table, "crl") == ["crl", "1", "2.10", "2.30", "2.12", "1.10", "1.30", "–", "1.8"]
-    assert cells(table, "repcl") == ["repcl", "1", "1.90", "2.10", "2.41", "1.00", "1.20", "2.01", "1.8"]
-    by_both = "crl > fea > repcl; by InfoNCE: crl > fea > repcl"
+    assert cells(table, "crl") == ["crl", "1", "2.30", "2.10", "2.12", "1.30", "1.10", "–", "1.8"]
+    assert cells(table, "repcl") == ["repcl", "1", "2.10", "1.90", "2.41", "1.20", "1.00", "2.01", "1.8"]
+    by_both = "crl > fea > repcl; by MINE: crl > fea > repcl"
     assert f"Order by I(X1;Z1): {by_both}; the paper's: repcl > fea > crl." in table.notes
-    by_both = "crl > fea = repcl; by InfoNCE: crl > fea = repcl"
+    by_both = "crl > fea = repcl; by MINE: crl > fea = repcl"
     assert f"Order by I(Z1;Z1+): {by_both}; the paper's: repcl > fea." in table.notes
 
 

@@ -23,7 +23,7 @@ def write_accuracies(folder: Path, row: str, rights: list[int], *, benchmark: st
 
 def verdicts(folder: Path, recipe: str) -> list[list[str]]:
     """Claim, verdict and reason of each line."""
-    table = verdict_table(recipe, load_runs(folder), load_paper())
+    table = verdict_table([recipe], load_runs(folder), load_paper())
     return [] if table is None else [[row[1].text, row[3].text, row[4].text] for row in table.rows]
 
 

@@ -112,7 +112,7 @@ def write_page(folder: Path, header: Header, sections: Sequence[Section]) -> Pat
 def _recipe_section(recipe: Recipe, benchmarks: Benchmarks) -> Section:
     tables = recipe.make_tables(benchmarks, recipe.methods, load_paper())
     explanation = [explained(recipe.explanation)] if recipe.explanation else []
-    verdicts = verdict_table(recipe.name, benchmarks, load_paper())
+    verdicts = verdict_table([recipe.name], benchmarks, load_paper())
     told = [] if verdicts is None else [verdicts]
     parts = [*explanation, *told, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
     return Section(f"recipe-{recipe.name}", recipe.title, parts)
