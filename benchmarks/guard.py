@@ -5,13 +5,15 @@
 Each benchmark is a stream of tasks for `instant` (one map of 1,000 features, so that hundreds of updates take
 minutes). Between two tasks a number of updates are tried, judged and taken back, which is exact:
 
-- harmless: the next task; a single new class of 10 or 20 texts; 15 more texts of a known class;
+- harmless: the next task; a single new class of 10 or 20 texts; 15 more texts of a known class, or all spare
+  texts of all known classes;
 - shuffled: the next task, or more texts of all known classes, with the labels of 30 % of the texts permuted;
 - harmful: texts of an old class come under the name of the class most like it, under a new name, or
   among those of a new class; or an old class is forgotten but for a tenth of its texts. Those count after
   which the test accuracy of some old class is lower by 20 points or more.
 
-The guard sees held-out texts (5 of a class) or answers with each text left out in turn (10 or 20 of a class).
+The guard sees held-out texts (5 of a class), and new texts of old classes before they are learned; or answers
+with each text left out in turn (of 10 or 20 of a class, and of all new ones).
 Test texts decide what did harm, and nothing else.
 """
 
@@ -19,20 +21,19 @@ import argparse
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from scipy.linalg import solve_triangular
 from torch import Tensor
 
 from repcl.benchmarks import load_benchmark
+from repcl.classifier.arrivals import Arrival, as_arrivals, least_usual, margins_of
 from repcl.classifier.guard import compare, hold_out
 from repcl.data import Example, Task
 from repcl.methods import build_method
-from repcl.methods.frozen.random_features import FEATURE_STEPS
-from repcl.methods.frozen.ridge import choose_ridge
 
 BENCHMARKS = ("banking77", "clinc150", "hwu64", "demo")
 HELD_OUT = 5
@@ -61,6 +62,35 @@ class Verdict(NamedTuple):
     is_refused: bool
 
 
+class Answers(NamedTuple):
+    """What texts get from a learner that has not learned them."""
+
+    examples: Texts
+    names: list[str]
+    scores: Any
+
+    @property
+    def labels(self) -> list[str]:
+        return [example.label for example in self.examples]
+
+    @property
+    def best(self) -> list[str]:
+        return [self.names[index] for index in self.scores.argmax(axis=1)]
+
+    def first_of_class(self, most: int) -> "Answers":
+        """Those to the first texts of each class."""
+        indices = [index for index, _ in first_of_class(self.examples, most)]
+        return self._replace(
+            examples=[self.examples[index] for index in indices], scores=self.scores[indices]
+        )
+
+    def arrivals(self, learned: "Answers") -> list[Arrival]:
+        """The texts as an update brings them, beside learned ones by the same learner."""
+        columns = [learned.names.index(label) for label in learned.labels]
+        least = least_usual(margins_of(learned.scores, columns).tolist())
+        return as_arrivals(self.examples, self.scores, self.names, least)
+
+
 class Learner:
     """`instant`, with texts embedded once, and answers with each text left out."""
 
@@ -86,29 +116,22 @@ class Learner:
 
     def forget(self, examples: Texts) -> None:
         if examples:
-            self.method.forget_examples(examples)
+            self.method.take_back(examples)
+            left = self.method.class_sizes()
+            self.method.regroup_classes({name: [name] for name in self.method.classes if left[name]})
 
-    def answers(self, examples: Texts) -> list[str]:
-        if not examples:
-            return []
-        return [self.method.classes[index] for index in self.method.scores(examples).argmax(dim=1).tolist()]
+    def answers(self, examples: Texts) -> Answers:
+        """What texts get that were not learned."""
+        return self.as_answers(examples, self.method.scores)
 
-    def left_out(self, examples: Texts) -> list[str]:
-        """What each learned text would get, had it not been learned: (ŷ - h y) / (1 - h)."""
-        if not examples:
-            return []
-        method = self.method
-        (moments,) = method.ledger.moments()
-        gram, targets = method._problem(moments)
-        ridge = choose_ridge(gram, targets, float(moments.counts.sum()))
-        factor = torch.linalg.cholesky(gram.triu().T + gram.triu(1) + ridge * torch.eye(len(gram)).double())
-        features = method.features(method.embed(examples), 0) / FEATURE_STEPS
-        leverage = torch.from_numpy(solve_triangular(factor.numpy(), features.numpy().T, lower=True))
-        share = (leverage**2).sum(dim=0).clamp(max=0.999)[:, None]
-        own = torch.zeros(len(examples), len(method.classes)).double()
-        own[range(len(examples)), [method.classes.index(example.label) for example in examples]] = 1
-        scores = (features @ torch.cholesky_solve(targets, factor) - share * own) / (1 - share)
-        return [method.classes[index] for index in scores.argmax(dim=1).tolist()]
+    def left_out(self, examples: Texts) -> Answers:
+        """What each learned text would get, had it not been learned."""
+        return self.as_answers(examples, self.method.left_out_examples)
+
+    def as_answers(self, examples: Texts, ask: Callable[[Texts], Tensor]) -> Answers:
+        names = list(self.method.classes)
+        scores = ask(examples).double().numpy() if examples else np.zeros((0, len(names)))
+        return Answers(examples, names, scores)
 
 
 def main() -> None:
@@ -185,6 +208,7 @@ class Stream:
         yield Trial("one class", self.learned[first][:10], [])
         yield Trial("one class", self.learned[second][:20], [])
         yield Trial("more texts", self.spare[more][:15], [])
+        yield Trial("more texts", spare, [])
         yield Trial("shuffled", self.shuffled(task), [])
         yield Trial("shuffled", self.shuffled(spare), [])
         near = self.most_like(victim, old)
@@ -221,28 +245,27 @@ class Stream:
         """Try an update, judge it, take it back."""
         train, fresh = hold_out(trial.texts, [], per_class=HELD_OUT, seed=0) if is_held else (trial.texts, [])
         old = {example.label for example in known}
-        new = {example.label for example in trial.texts} - old
         tested = [example for example in self.test if example.label in old]
         asked = held if is_held else sampled(known, max(LEFT_OUT))
-        incoming = fresh if is_held else sampled(train, max(LEFT_OUT))
         ask = learner.answers if is_held else learner.left_out
         before, test_before = ask(asked), learner.answers(tested)
+        came = [learner.answers([example for example in train if example.label in old])] if is_held else []
         learner.learn(train)
         learner.forget(trial.forgotten)
-        after, incoming_after, test_after = ask(asked), ask(incoming), learner.answers(tested)
+        after, test_after = ask(asked), learner.answers(tested)
+        came.append(ask(fresh if is_held else train))
         learner.forget(train)
         learner.learn(trial.forgotten)
-        if trial.kind == "class down" and largest_fall(tested, test_before, test_after) < FALL:
+        if trial.kind == "class down" and largest_fall(tested, test_before.best, test_after.best) < FALL:
             return
         for most in (HELD_OUT,) if is_held else LEFT_OUT:
-            chosen = [index for index, _ in first_of_class(asked, most)]
-            came = [index for index, _ in first_of_class(incoming, most)]
+            was, now = before.first_of_class(most), after.first_of_class(most)
             found = compare(
-                [asked[index].label for index in chosen],
-                [before[index] for index in chosen],
-                [after[index] for index in chosen],
-                new_classes=new,
-                incoming=[(incoming[index].label, incoming_after[index]) for index in came],
+                now.labels,
+                was.best,
+                now.best,
+                new_classes={example.label for example in trial.texts} - old,
+                incoming=[*(came[0].arrivals(was) if is_held else ()), *came[-1].arrivals(now)],
             )
             source = f"{most} held out" if is_held else f"{most} left out in turn"
             yield Verdict(self.name, source, trial.kind, found.is_refused)

@@ -52,6 +52,7 @@ class Load:
     errors: list[str] = field(default_factory=list)
     jobs: list[dict[str, Any]] = field(default_factory=list)
     memory: list[tuple[float, int]] = field(default_factory=list)
+    texts_per_turn: float = 0.0
     has_job: bool = False
     number: int = 0
 
@@ -192,7 +193,17 @@ async def put_under_load(port: int, token: str, service: int, options: argparse.
     clients = [client(port, load, end) for _ in range(options.clients)]
     jobs = [] if options.no_jobs else [teach(port, token, load, end)]
     await asyncio.gather(*clients, *jobs, watch(service, load, end))
+    load.texts_per_turn = await texts_per_turn(port)
     return load
+
+
+async def texts_per_turn(port: int) -> float:
+    """How many texts the service has answered together on average, by its own count."""
+    connection = await asyncio.open_connection("127.0.0.1", port)
+    _, page = await ask(connection, "GET", "/v1/metrics")
+    connection[1].close()
+    counted = dict(re.findall(r"^(repcl_\w+_total) (\d+)$", page, re.MULTILINE))
+    return int(counted["repcl_texts_total"]) / int(counted["repcl_turns_total"])
 
 
 async def client(port: int, load: Load, end: float) -> None:
@@ -260,7 +271,8 @@ async def ask(
     answer = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
     length = re.search(r"content-length: (\d+)", answer)
     body = await reader.readexactly(int(length[1]) if length else 0)
-    return int(answer.split()[1]), json.loads(body)
+    is_json = "content-type: application/json" in answer
+    return int(answer.split()[1]), json.loads(body) if is_json else body.decode()
 
 
 # ---- what came of it ----------------------------------------------------------------------------
@@ -296,12 +308,14 @@ def summary(load: Load, options: argparse.Namespace, bare: float) -> dict[str, A
         "bare_texts_per_second": round(bare, 1),
         "texts_per_second": round(rate, 1),
         "share_of_bare": round(rate / bare, 3),
+        "texts_per_turn": round(load.texts_per_turn, 1),
         "without_job_ms": percentiles([one.seconds for one in load.answered if not one.has_job]),
         "with_job_ms": percentiles([one.seconds for one in load.answered if one.has_job]),
         "memory_megabytes": {
             "early": megabytes(late[0]),
             "late": megabytes(late[-1]),
             "most": megabytes(max(late)),
+            "over_time": [megabytes(used) for _, used in load.memory[:: max(1, len(load.memory) // 20)]],
         },
     }
 

@@ -5,6 +5,7 @@ in a process of its own that is watched: what it executes, connects to, says and
 attack has its own tests elsewhere, which generate many of its kind; this is the whole list at a glance.
 """
 
+import gzip
 import json
 import os
 import resource
@@ -465,10 +466,15 @@ def run_file(name: str, content: bytes) -> Attack:
     return prepare
 
 
-for _name in ("result.json", "predictions.jsonl", "analysis.json", "wrong-texts.json.gz"):
+for _name in ("result.json", "predictions.jsonl.gz", "analysis.json", "wrong-texts.json.gz"):
     ATTACKS[f"brackets in {_name}"] = run_file(_name, b"[" * 100_000)
     ATTACKS[f"half a character in {_name}"] = run_file(_name, b'{"format": 1, "fingerprint": "\\ud800"}')
     ATTACKS[f"a list in {_name}"] = run_file(_name, b"[[1]]")
+
+
+ATTACKS["predictions that unpack to gigabytes"] = run_file(
+    "predictions.jsonl.gz", gzip.compress(bytes(GIGABYTE // 64)) * 256
+)
 
 
 @attack
@@ -526,7 +532,7 @@ def sparse(path: Path) -> None:
 
 PLACES = {
     "result.json": "demo/fea/round-0/result.json",
-    "predictions.jsonl": "demo/fea/round-0/predictions.jsonl",
+    "predictions.jsonl.gz": "demo/fea/round-0/predictions.jsonl.gz",
     "analysis.json": "demo/fea/round-0/analysis.json",
     "progress.json": "tickets/ncm/round-0/checkpoint-1/progress.json",
     "recipes.json": "recipes.json",

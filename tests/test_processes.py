@@ -263,7 +263,7 @@ def test_frozen_representations_have_the_bits_of_one_process(together, alone):
 
 def test_only_the_first_process_writes(together):
     assert together[0]["written"] == [
-        "predictions.jsonl",
+        "predictions.jsonl.gz",
         "representations",
         "result.json",
         "tracking",

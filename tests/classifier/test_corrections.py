@@ -84,8 +84,8 @@ def test_a_text_is_known_again_with_blanks_around_it_and_in_another_form_of_unic
         make("ncm").fit(texts, ["fruit", *LABELS]).partial_fit([" a cafe\u0301 in paris "], ["vehicle"])
     )
     assert corrected.last_update_.corrected == 1
-    assert corrected.fitted_state().texts_learned("fruit") == 10
-    assert corrected.fitted_state().texts_learned("vehicle") == 11
+    assert corrected.fitted_state().texts_of_classes()["fruit"] == 10
+    assert corrected.fitted_state().texts_of_classes()["vehicle"] == 11
 
 
 def test_a_corrected_text_is_learned_and_never_held_out(make):
@@ -95,7 +95,7 @@ def test_a_corrected_text_is_learned_and_never_held_out(make):
                if Example(text, label) not in before.held_out]  # fmt: skip
     classifier.partial_fit(learned[:10], ["weather"] * 10)
     assert classifier.last_update_.examples == 10
-    assert classifier.fitted_state().texts_learned("weather") == 10
+    assert classifier.fitted_state().texts_of_classes()["weather"] == 10
     assert not any(example.label == "weather" for example in classifier.fitted_state().held_out)
 
 
@@ -106,17 +106,17 @@ def test_a_held_out_text_that_is_corrected_is_learned_under_its_new_label(make):
     state = classifier.fitted_state()
     assert classifier.last_update_.corrected == 1
     assert held.text not in {example.text for example in state.held_out}
-    assert (state.texts_learned("fruit"), state.texts_learned("vehicle")) == (8, 9)
+    assert (state.texts_of_classes()["fruit"], state.texts_of_classes()["vehicle"]) == (8, 9)
 
 
 def test_a_text_with_two_labels_in_one_lesson_has_both_until_it_comes_with_one(make):
     classifier = make("ncm").fit([*TEXTS, FIRST], [*LABELS, "vehicle"])
     state = classifier.fitted_state()
-    assert (state.texts_learned("fruit"), state.texts_learned("vehicle")) == (10, 11)
+    assert (state.texts_of_classes()["fruit"], state.texts_of_classes()["vehicle"]) == (10, 11)
     classifier.partial_fit([FIRST, FIRST], ["fruit", "weather"])
     update = classifier.last_update_
     assert (update.corrected, update.repeated, update.new_classes) == (1, 1, ("weather",))
-    assert [state.texts_learned(one) for one in ("fruit", "vehicle", "weather")] == [10, 10, 1]
+    assert [state.texts_of_classes()[one] for one in ("fruit", "vehicle", "weather")] == [10, 10, 1]
 
 
 @pytest.mark.parametrize("name", ["ncm", "refit"])
@@ -165,7 +165,7 @@ def test_a_class_of_which_only_held_out_texts_are_left_is_learned_from_those(mak
     held = [example for example in state.held_out if example.label == "fruit"]
     learned = [text for text in TEXTS[:10] if text not in {example.text for example in held}]
     classifier.partial_fit(learned, ["vehicle"] * 8)
-    assert len(held) == state.texts_learned("fruit") == 2
+    assert len(held) == state.texts_of_classes()["fruit"] == 2
     assert {example.label for example in state.held_out} == {"vehicle"}
     assert classifier.last_update_.emptied == 0
 
@@ -242,7 +242,7 @@ def test_a_text_taught_again_is_not_counted_twice(make, name):
 
 def test_texts_that_stand_twice_in_one_lesson_count_twice(make):
     classifier = make("ncm").fit([FIRST, FIRST, "a car"], ["fruit", "fruit", "vehicle"])
-    assert classifier.fitted_state().texts_learned("fruit") == 2
+    assert classifier.fitted_state().texts_of_classes()["fruit"] == 2
 
 
 def test_trained_methods_learn_from_a_text_again(make):
@@ -268,7 +268,7 @@ def test_where_nothing_may_be_kept_no_hash_and_no_embedding_is(make):
     assert classifier.last_update_.recognized == "none"
     classifier.partial_fit([FIRST], ["vehicle"])
     assert classifier.last_update_.corrected == 0
-    assert (state.texts_learned("fruit"), state.texts_learned("vehicle")) == (10, 11)
+    assert (state.texts_of_classes()["fruit"], state.texts_of_classes()["vehicle"]) == (10, 11)
 
 
 def test_embeddings_are_kept_where_the_user_asks_for_them(make):
@@ -352,7 +352,7 @@ def test_texts_are_recognized_under_the_new_name_of_their_class(make):
     classifier = make("ncm").fit(TEXTS, LABELS).rename_class("fruit", "food")
     classifier.partial_fit([FIRST], ["vehicle"])
     assert classifier.last_update_.corrected == 1
-    assert classifier.fitted_state().texts_learned("food") == 9
+    assert classifier.fitted_state().texts_of_classes()["food"] == 9
 
 
 def test_texts_of_merged_classes_are_corrected_exactly(make):
@@ -361,7 +361,7 @@ def test_texts_of_merged_classes_are_corrected_exactly(make):
     )
     merged.partial_fit([FIRST], ["vehicle"])
     assert merged.last_update_.corrected == 1
-    assert merged.fitted_state().texts_learned("both") == 19
+    assert merged.fitted_state().texts_of_classes()["both"] == 19
 
 
 def test_texts_that_another_classifier_learned_are_recognized_after_it_was_taken_over(make, tmp_path):
@@ -439,10 +439,10 @@ def test_a_text_is_forgotten_under_the_label_given_only(make):
     classifier = make("ncm").fit([*TEXTS, FIRST], [*LABELS, "vehicle"])
     classifier.forget_texts([FIRST], ["vehicle"])
     state = classifier.fitted_state()
-    assert (state.texts_learned("fruit"), state.texts_learned("vehicle")) == (10, 10)
+    assert (state.texts_of_classes()["fruit"], state.texts_of_classes()["vehicle"]) == (10, 10)
     classifier.partial_fit([FIRST], ["vehicle"])
     classifier.forget_texts([FIRST])
-    assert (state.texts_learned("fruit"), state.texts_learned("vehicle")) == (9, 10)
+    assert (state.texts_of_classes()["fruit"], state.texts_of_classes()["vehicle"]) == (9, 10)
 
 
 def test_texts_that_are_not_known_are_counted(make):
@@ -499,7 +499,7 @@ def test_a_class_with_only_held_out_texts_left_is_learned_from_those_when_others
     state = classifier.fitted_state()
     held = {example.text for example in state.held_out if example.label == "fruit"}
     classifier.forget_texts([text for text in TEXTS[:10] if text not in held])
-    assert state.texts_learned("fruit") == 2
+    assert state.texts_of_classes()["fruit"] == 2
     assert classifier.classes_.tolist() == ["fruit", "vehicle"]
     assert Example(held.pop(), "fruit") in state.known
 

@@ -96,7 +96,7 @@ def test_a_sure_change_that_is_tiny_is_not_worth_a_word():
 
 def test_few_texts_say_nothing():
     assert drift(Fixed({"a": 5, "b": 5}), ["a"] * 3).verdict == (
-        "Nothing can be said: 3 texts are too few to tell a change from chance."
+        "No verdict: 3 texts are too few to tell a change from chance."
     )
 
 
@@ -142,5 +142,5 @@ def test_methods_that_count_know_how_many_texts_of_each_class_they_learned(make,
     more, others = toy("vehicle", texts=4)
     classifier = make(method).fit([*texts, *more], [*labels, *others])
     state = classifier.fitted_state()
-    sizes = {name: state.texts_learned(name) for name in classifier.method_.classes}
+    sizes = {name: state.texts_of_classes()[name] for name in classifier.method_.classes}
     assert sizes == {"fruit": 7, "vehicle": 4}

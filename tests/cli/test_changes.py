@@ -5,7 +5,7 @@ import io
 import pytest
 
 from repcl.classifier.store.records import ClassChange, LostText, Update
-from repcl.cli.changes import CLASSES_SHOWN, advice, print_changes
+from repcl.cli.changes import CLASSES_SHOWN, DOUBTFUL_SHOWN, advice, print_changes
 from repcl.cli.console import PlainConsole
 
 
@@ -94,3 +94,18 @@ def test_of_many_regressed_classes_the_first_are_shown_and_the_rest_counted():
     assert f"class {CLASSES_SHOWN - 1} " in shown
     assert f"class {CLASSES_SHOWN} " not in shown
     assert "and 3 classes more, each with 1 lost or fewer." in shown
+
+
+def test_texts_of_a_refused_update_that_look_mislabeled_are_shown_and_the_rest_counted():
+    doubtful = [
+        LostText(text=f"text {number}", label="a", answer="b") for number in range(DOUBTFUL_SHOWN + 2)
+    ]
+    shown = printed(update(reasons=("labels",), doubtful_texts=tuple(doubtful)))
+    assert "  check: 'text 0' (a, or b)" in shown
+    assert f"'text {DOUBTFUL_SHOWN}'" not in shown
+    assert "  and 2 texts more to check" in shown
+
+
+def test_doubtful_texts_of_an_update_that_is_used_are_not_shown():
+    doubtful = LostText(text="text", label="a", answer="b")
+    assert "check" not in printed(update(doubtful_texts=(doubtful,)))

@@ -3,10 +3,12 @@
 import re
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 
 from repcl.classifier import ContinualClassifier, ModelFolder
+from repcl.cli import demo
 from repcl.cli.demo import story
 from repcl.cli.demo.beside import stored_runs
 from repcl.cli.demo.story import ClassScore, Desk, bundled_desk, play
@@ -98,3 +100,14 @@ def test_the_stored_runs_learned_the_weeks_of_the_demo():
 def test_the_command_of_the_stored_runs_is_that_of_their_results():
     command = next(iter(RunStore(ROOT / "results/two-weeks").runs())).result.command
     assert re.sub(r"\s+", " ", stored_runs().command) == command
+
+
+def test_the_next_lines_begin_with_the_environment_where_repcl_is_no_command(tmp_path, monkeypatch):
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "activate").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "sys", SimpleNamespace(prefix=str(tmp_path / ".venv")))
+    monkeypatch.setattr(demo, "which", lambda _: None)
+    assert demo.activation() == ["source .venv/bin/activate"]
+    monkeypatch.setattr(demo, "which", lambda _: "/usr/bin/repcl")
+    assert demo.activation() == []

@@ -106,7 +106,7 @@ def test_lines_in_utf16_are_read_and_named(repcl, model, piped, tmp_path):
     piped(content)
     output = repcl("predict", model)
     assert [line.split("\t")[2] for line in output.out.splitlines()] == ["the café", "", "Bücher"]
-    assert "is encoded in UTF-16" in output.err
+    assert "is read as UTF-16" in output.err
     (tmp_path / "a.txt").write_bytes(content)
     assert repcl("predict", model, "--file", tmp_path / "a.txt").out == output.out
 
@@ -121,9 +121,7 @@ def test_lines_that_only_begin_like_data_stay_lines(repcl, model, piped):
 # ---- data on the standard input -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("separator", "note"), [(",", ""), (";", "separated by semicolons"), ("\t", "by tabs")]
-)
+@pytest.mark.parametrize(("separator", "note"), [(",", ""), (";", "with semicolons"), ("\t", "with tabs")])
 def test_csv_on_the_standard_input_is_known_by_its_header(repcl, model, piped, separator, note):
     piped(separator.join(["id", "text"]) + "\n" + separator.join(["1", "the apple"]) + "\n")
     output = repcl("predict", model)
@@ -184,8 +182,11 @@ def test_a_wrong_column_is_said_with_its_option(repcl, model, tmp_path):
     (tmp_path / "a.csv").write_text("question;topic\nHello;greet\n")
     output = repcl("learn", model, tmp_path / "a.csv")
     assert output.code == 2
-    assert "is separated by semicolons" in output.err
-    assert "columns found: 'question', 'topic'): rename the column, or say with --text-column" in output.err
+    assert "is read with semicolons between its columns" in output.err
+    assert (
+        "columns found: 'question', 'topic'): name the right column with --text-column and --label-column"
+        in output.err
+    )
 
 
 # ---- a file of answers --------------------------------------------------------------------------

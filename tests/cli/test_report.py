@@ -31,7 +31,7 @@ def test_each_result_and_each_file_of_predictions_is_read_once(repcl, tmp_path, 
     really_open = os.open
     monkeypatch.setattr(os, "open", count)
     assert repcl("report", tmp_path).code == 0
-    read = [times for path, times in opened.items() if path.name in ("result.json", "predictions.jsonl")]
+    read = [times for path, times in opened.items() if path.name in ("result.json", "predictions.jsonl.gz")]
     assert read == [1] * 8
 
 

@@ -1,11 +1,12 @@
 """The table that a command prints at its end."""
 
+import re
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from repcl.cli.tables import print_results
+from repcl.cli.tables import print_results, print_table
 from tests.experiments.made_up import class_names, invent_predictions, write_run
 
 
@@ -51,3 +52,17 @@ def test_a_report_of_rounds_with_different_numbers_of_tasks_is_written(repcl, tm
     printed(tmp_path, ("fea", 0, 2), ("fea", 1, 3), ("ncm", 0, 2))
     output = repcl("report", tmp_path)
     assert output.code == 0, output.err
+
+
+def test_a_narrow_table_breaks_headings_of_numbers_and_leaves_room_for_words():
+    console = Console(file=StringIO(), width=50)
+    columns = ["revision", "what", "old before", "old after"]
+    print_table(console, "desk", columns, [["1", "learned refund and track", "100.0%", "98.5%"]])
+    rows = [re.split("[│┃]", line)[1:-1] for line in console.file.getvalue().splitlines() if line[:1] in "│┃"]
+    cells = [" ".join(" ".join(lines).split()) for lines in zip(*rows, strict=True)]
+    assert cells == [
+        "revision 1",
+        "what learned refund and track",
+        "old before 100.0%",
+        "old after 98.5%",
+    ]

@@ -32,13 +32,13 @@ def test_another_separator_in_a_csv_file_is_found_and_named(tmp_path, separator,
     content = content.replace("Hello, you; there", '"Hello, you; there"')
     found, notes = read(tmp_path / "a.csv", content)
     assert found == [Example("Hello, you; there", "greet")]
-    assert notes == [f"{tmp_path / 'a.csv'} is separated by {name}, and is read so."]
+    assert notes == [f"{tmp_path / 'a.csv'} is read with {name} between its columns."]
 
 
 def test_a_tsv_file_with_commas_is_read_and_named(tmp_path):
     found, notes = read(tmp_path / "a.tsv", "text,label\nHello\tyou,greet\n")
     assert found == [Example("Hello\tyou", "greet")]
-    assert "is separated by commas" in notes[0]
+    assert "is read with commas" in notes[0]
 
 
 @pytest.mark.parametrize(("name", "separator"), [("a.csv", ","), ("a.tsv", "\t")])
@@ -74,7 +74,7 @@ def test_a_missing_label_column_is_named_with_its_option(tmp_path):
 def test_without_a_listener_what_was_found_is_a_warning(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("text;label\nHello;greet\n")
-    with pytest.warns(UserWarning, match="is separated by semicolons"):
+    with pytest.warns(UserWarning, match="is read with semicolons"):
         read_examples(path)
 
 
@@ -95,8 +95,8 @@ def test_a_file_of_windows_is_read_and_named(tmp_path, name):
 def test_utf16_as_spreadsheets_write_it_is_read_and_named(tmp_path):
     found, notes = read(tmp_path / "a.csv", "text\tlabel\r\nCafé 日本\tplace\r\n".encode("utf-16"))
     assert found == [Example("Café 日本", "place")]
-    assert "is encoded in UTF-16" in notes[0]
-    assert "is separated by tabs" in notes[1]
+    assert "is read as UTF-16" in notes[0]
+    assert "is read with tabs" in notes[1]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])

@@ -150,7 +150,9 @@ def test_a_missing_column_is_named_with_the_columns_found(tmp_path: Path) -> Non
 
 def test_a_missing_parquet_column_is_named_with_the_columns_found(tmp_path: Path) -> None:
     pq.write_table(pa.table({"sentence": ["Hello"], "topic": ["greet"]}), tmp_path / "a.parquet")
-    with pytest.raises(InvalidData, match=r"no column 'text' \(columns found: 'sentence', 'topic'\)"):
+    with pytest.raises(
+        InvalidData, match=r"no column 'text' and no column 'label' \(columns found: 'sentence', 'topic'\)"
+    ):
         read_examples(tmp_path / "a.parquet")
 
 

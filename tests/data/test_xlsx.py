@@ -224,3 +224,8 @@ def test_five_thousand_rows_are_read_within_seconds(tmp_path):
     start = time.monotonic()
     assert len(read_examples(path)) == 5_000
     assert time.monotonic() - start < 20
+
+
+def test_a_title_above_the_names_of_columns_is_one_error_and_not_one_for_each_row(tmp_path):
+    path = write(tmp_path / "a.xlsx", ["My export"], [], ["text", "label"], ["Hello", "greet"])
+    assert "has no column 'text' and no column 'label' (columns found: 'My export')" in refused(path)

@@ -1,10 +1,12 @@
 """Predictions: what they answer, and their file."""
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from repcl.errors import RepclError
+from repcl.errors import RepclError, ResultMismatch
 from repcl.evaluation import TestedExample, fraction_correct, read_predictions, write_predictions
 
 EXAMPLE = TestedExample("refund-7", task=1, label="refund", predicted=("refund", None, "greeting"))
@@ -53,6 +55,36 @@ def test_the_file_can_be_read_by_people_who_write_other_letters(tmp_path: Path) 
     write_predictions(tmp_path / "predictions.jsonl", [TestedExample("a", 0, "Gruß", ("挨拶",))])
     text = (tmp_path / "predictions.jsonl").read_text(encoding="utf-8")
     assert text == '{"id": "a", "task": 0, "label": "Gruß", "predicted": ["挨拶"]}\n'
+
+
+def test_a_packed_file_holds_the_same_rows_and_the_same_bytes_whenever_it_is_written(tmp_path: Path) -> None:
+    for name in ("predictions.jsonl", "a.jsonl.gz", "b.jsonl.gz"):
+        write_predictions(tmp_path / name, [EXAMPLE] * 3)
+    packed = (tmp_path / "a.jsonl.gz").read_bytes()
+    assert packed[4:8] == bytes(4)  # where gzip would write the time
+    assert packed == (tmp_path / "b.jsonl.gz").read_bytes()
+    assert gzip.decompress(packed) == (tmp_path / "predictions.jsonl").read_bytes()
+    assert read_predictions(tmp_path / "a.jsonl.gz") == [EXAMPLE] * 3
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda packed: packed[:-9], lambda _: b"no gzip", lambda packed: packed[:20]]
+)
+def test_a_damaged_packed_file_is_an_error(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "predictions.jsonl.gz"
+    write_predictions(path, [EXAMPLE] * 3)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ResultMismatch, match=r"packed by gzip in .*, found a damaged file\. Run the"):
+        read_predictions(path)
+
+
+def test_a_file_of_more_bytes_than_any_run_has_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_predictions(tmp_path / "predictions.jsonl.gz", [EXAMPLE] * 3)
+    monkeypatch.setattr("repcl.evaluation.predictions.MOST_BYTES", 200)
+    with pytest.raises(ResultMismatch, match="at most 200 bytes"):
+        read_predictions(tmp_path / "predictions.jsonl.gz")
 
 
 def test_of_a_broken_line_the_first_hundred_characters_are_shown(tmp_path: Path) -> None:

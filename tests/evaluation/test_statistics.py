@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from repcl.errors import RepclError
-from repcl.evaluation import holm, paired_comparison, summarize, summarize_percents, summarize_tasks
+from repcl.evaluation import (
+    holm,
+    paired_comparison,
+    rounds_for_power,
+    summarize,
+    summarize_percents,
+    summarize_tasks,
+)
 
 OURS = {2021: 0.856, 2121: 0.861, 2221: 0.849, 2321: 0.870, 2421: 0.855}
 THEIRS = {2021: 0.843, 2121: 0.850, 2221: 0.846, 2321: 0.848, 2421: 0.857}
@@ -150,3 +157,27 @@ def test_holm_keeps_the_order_and_lies_between_raw_and_bonferroni(p_values: list
     adjusted = [p for p in holm(p_values) if p is not None]
     assert [adjusted[i] for i in np.argsort(p_values, kind="stable")] == sorted(adjusted)
     assert all(raw <= p <= min(1, len(p_values) * raw) for raw, p in zip(p_values, adjusted, strict=True))
+
+
+def test_the_rounds_for_a_power_of_80_percent_are_those_of_textbooks() -> None:
+    # Cohen (1988), paired t test at 5 %, two-sided: effects 0.2, 0.5 and 0.8 need 199, 34 and 15 pairs
+    assert [rounds_for_power(effect) for effect in (0.2, 0.5, 0.8, -0.8)] == [199, 34, 15, 15]
+
+
+def test_an_effect_next_to_nothing_has_no_number_of_rounds() -> None:
+    assert rounds_for_power(0.01) is None
+    assert rounds_for_power(0.0) is None
+
+
+def test_a_comparison_says_how_many_rounds_its_difference_would_need() -> None:
+    differences = [ours - theirs for ours, theirs in zip(OURS.values(), THEIRS.values(), strict=True)]
+    effect = np.mean(differences) / np.std(differences, ddof=1)
+    found = paired_comparison(OURS, THEIRS).rounds_needed
+    assert found == rounds_for_power(effect)
+    drawn = np.random.default_rng(0).normal(effect, 1, (20_000, found or 0))
+    assert np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05) >= 0.8
+
+
+def test_where_nothing_is_tested_no_rounds_are_named() -> None:
+    assert paired_comparison({1: 0.5}, {1: 0.4}).rounds_needed is None
+    assert paired_comparison(by_seed(0.5, 0.6), by_seed(0.5, 0.6)).rounds_needed is None

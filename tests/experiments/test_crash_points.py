@@ -205,7 +205,7 @@ def run_answer(folder: Path) -> tuple[Any, ...]:
     """The result without its times, the predictions and the representations."""
     path = folder / RUN
     saved = {file.name: file.read_bytes() for file in path.glob("representations/after-[0-9]*.safetensors")}
-    return without_times(path / "result.json"), (path / "predictions.jsonl").read_bytes(), saved
+    return without_times(path / "result.json"), (path / "predictions.jsonl.gz").read_bytes(), saved
 
 
 @SOME_OR_ALL

@@ -1,5 +1,6 @@
 """Folders with one file that may hold anything: runs and model folders, and all that is read of them."""
 
+import gzip
 import json
 import math
 from collections.abc import Callable
@@ -80,10 +81,10 @@ def result_file(folder: Path) -> Read:
 
 
 def predictions_file(folder: Path) -> Read:
-    path = _run_folder(folder) / "predictions.jsonl"
+    path = _run_folder(folder) / "predictions.jsonl.gz"
 
     def read(data: bytes) -> None:
-        path.write_bytes(data)
+        path.write_bytes(gzip.compress(data, compresslevel=1))
         _all_tables(folder)
 
     return read
@@ -244,7 +245,7 @@ def good_files(folder: Path) -> dict[str, bytes]:
         "progress": json.dumps(PROGRESS).encode(),
         "representations": _run_with_representations(folder / "made").read_bytes(),
         "result": (run / "result.json").read_bytes(),
-        "predictions": (run / "predictions.jsonl").read_bytes(),
+        "predictions": gzip.decompress((run / "predictions.jsonl.gz").read_bytes()),
         "current": (model / "current.json").read_bytes(),
         "revision": (model / "revisions/000001.json").read_bytes(),
         **blobs,

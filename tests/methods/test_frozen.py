@@ -23,6 +23,7 @@ from repcl.methods.state import grow_to_shapes
 from repcl.model import FROZEN_DEPTHS
 from repcl.model.layered import frozen_readout
 from tests.conftest import tiny_encoder, toy_task
+from tests.methods.frozen_helpers import forget
 
 SETTINGS: dict[type[FrozenMethod], dict[str, Any]] = {
     Instant: {"features": 40, "maps": 2},
@@ -155,7 +156,7 @@ def test_refitting_after_a_class_was_forgotten_is_fitting_without_it() -> None:
 def test_forgotten_examples_leave_no_trace(chosen: type[FrozenMethod]) -> None:
     task = toy_task("sentence", "fruit", "vehicle", train=6)
     method = learned(chosen, task)
-    method.forget_examples(task.train[4:6])
+    forget(method, task.train[4:6])
     never = learned(chosen, Task(task.classes, task.train[:4] + task.train[6:], []))
     assert_same_statistics(method, never)
     assert torch.equal(method.scores(unseen(*TOPICS)), never.scores(unseen(*TOPICS)))
@@ -166,7 +167,7 @@ def test_a_class_whose_last_example_is_forgotten_vanishes(chosen: type[FrozenMet
     method = learned(
         chosen, toy_task("sentence", "fruit", "vehicle"), toy_task("sentence", "weather", train=1)
     )
-    method.forget_examples(toy_task("sentence", "weather", train=1).train)
+    forget(method, toy_task("sentence", "weather", train=1).train)
     assert method.classes == ["fruit", "vehicle"]
     assert_same_statistics(method, learned(chosen, toy_task("sentence", "fruit", "vehicle")))
 
@@ -174,7 +175,7 @@ def test_a_class_whose_last_example_is_forgotten_vanishes(chosen: type[FrozenMet
 @pytest.mark.parametrize("chosen", [Instant, LDA], ids=lambda chosen: chosen.__name__)
 def test_examples_can_be_forgotten_without_any_embedding_kept(chosen: type[FrozenMethod]) -> None:
     method = learned(chosen, toy_task("sentence", "fruit", "vehicle", "weather"), keep_embeddings=False)
-    method.forget_examples(toy_task("sentence", "weather").train)
+    forget(method, toy_task("sentence", "weather").train)
     assert_same_statistics(method, learned(chosen, toy_task("sentence", "fruit", "vehicle")))
 
 
@@ -198,18 +199,18 @@ def test_class_means_need_no_embeddings_to_forget() -> None:
 def test_what_was_never_learned_cannot_be_forgotten(chosen: type[FrozenMethod]) -> None:
     method = learned(chosen, toy_task("sentence", "fruit", "vehicle", train=2))
     with pytest.raises(UnknownName, match="No class 'weather'"):
-        method.forget_examples(toy_task("sentence", "weather").train)
+        forget(method, toy_task("sentence", "weather").train)
     with pytest.raises(InvalidData, match="More examples of 'fruit'"):
-        method.forget_examples(toy_task("sentence", "fruit", train=3).train)
+        forget(method, toy_task("sentence", "fruit", train=3).train)
     if method.keeps_rows:
         with pytest.raises(InvalidData, match="never learned"):
-            method.forget_examples([Example("bob won the war", "fruit")])
+            forget(method, [Example("bob won the war", "fruit")])
 
 
 def test_an_example_learned_twice_is_forgotten_once() -> None:
     task = toy_task("sentence", "fruit", "vehicle", train=3)
     method = learned(Instant, task, toy_task("sentence", "fruit", train=1))
-    method.forget_examples(task.train[:1])
+    forget(method, task.train[:1])
     assert_same_statistics(method, learned(Instant, task))
 
 

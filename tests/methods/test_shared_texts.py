@@ -13,6 +13,7 @@ from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.frozen.ncm import NCM
 from repcl.methods.frozen.shared_texts import SharedTexts, is_first, without_the_text
 from tests.conftest import tiny_encoder, toy_task
+from tests.methods.frozen_helpers import forget
 
 CLASSES = ("fruit", "vehicle", "weather")
 TASK = toy_task("sentence", *CLASSES, train=5)
@@ -52,13 +53,13 @@ def test_a_text_that_comes_twice_with_a_label_has_it_once() -> None:
 
 def test_a_text_that_loses_one_of_its_labels_keeps_the_other() -> None:
     method = learned(Instant, EXAMPLES, **CHEAP)
-    method.forget_examples([BOTH])
+    forget(method, [BOTH])
     assert_same_sums(method, learned(Instant, TASK.train, **CHEAP))
 
 
 def test_a_text_that_loses_its_last_label_is_gone() -> None:
     method = learned(Instant, EXAMPLES, **CHEAP)
-    method.forget_examples([BOTH, TASK.train[0]])
+    forget(method, [BOTH, TASK.train[0]])
     assert_same_sums(method, learned(Instant, TASK.train[1:], **CHEAP))
 
 

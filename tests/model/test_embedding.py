@@ -8,6 +8,7 @@ from repcl.data import Example, TokenizedExample
 from repcl.errors import ResultMismatch
 from repcl.model import Embedder, fingerprint
 from repcl.model import embedding as embedding_module
+from repcl.model.packing import can_pack
 from tests.conftest import tiny_encoder, toy_task
 
 EXAMPLES = toy_task("sentence", "fruit", "vehicle", "weather").train
@@ -64,11 +65,44 @@ def test_dropout_is_off_even_if_the_encoder_was_training() -> None:
     assert torch.equal(Embedder(encoder.train())(EXAMPLES), expected)
 
 
-def test_mixed_lengths_change_the_last_bits_at_most() -> None:
-    examples = [*EXAMPLES, *(Example("red " * length, "") for length in (1, 2, 5, 9, 30))]
+MIXED = [*EXAMPLES, *(Example("red " * length, "") for length in (1, 2, 5, 9, 30))]
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_packed_texts_have_the_bits_that_they_have_among_texts_of_their_length(attention: str) -> None:
+    plain, packed = Embedder(tiny_encoder()), Embedder(tiny_encoder())
+    packed.mixes_lengths = True
+    for embed in (plain, packed):
+        embed.encoder.backbone.set_attn_implementation(attention)
+    assert can_pack(packed.encoder)
+    assert torch.equal(packed(MIXED), plain(MIXED))
+
+
+def test_packed_texts_have_the_same_bits_alone_and_in_company() -> None:
+    packed, alone = Embedder(tiny_encoder()), Embedder(tiny_encoder())
+    packed.mixes_lengths = alone.mixes_lengths = True
+    assert torch.equal(packed(MIXED), torch.cat([alone([example]) for example in MIXED]))
+
+
+def test_packed_texts_pass_in_parts_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = Embedder(tiny_encoder())(MIXED)
+    monkeypatch.setattr(embedding_module, "MOST_PACKED", 20)
+    packed = Embedder(tiny_encoder())
+    packed.mixes_lengths = True
+    assert torch.equal(packed(MIXED), expected)
+
+
+def test_a_decoder_is_not_packed_for_its_tokens_see_only_those_before_them() -> None:
+    encoder = tiny_encoder()
+    encoder.backbone.config.is_decoder = True
+    assert not can_pack(encoder)
+
+
+def test_padded_lengths_change_the_last_bits_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_module, "can_pack", lambda _: False)
     embed = Embedder(tiny_encoder())
     embed.mixes_lengths = True
-    torch.testing.assert_close(embed(examples), Embedder(tiny_encoder())(examples), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(embed(MIXED), Embedder(tiny_encoder())(MIXED), atol=1e-5, rtol=1e-4)
 
 
 def test_a_batch_of_mixed_lengths_pads_no_text_much() -> None:

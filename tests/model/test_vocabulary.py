@@ -40,7 +40,7 @@ def table_gradient(encoder: Encoder) -> Tensor:
     if not isinstance(table, OccurringRows):
         assert table.weight.grad is not None
         return table.weight.grad
-    whole = torch.zeros(len(table.places), table.embedding_dim)
+    whole = torch.zeros(len(table.indices), table.embedding_dim)
     for ids, part in ((table.ids, table.weight), (table.other_ids, table.others)):
         if part is not None:
             assert part.grad is not None

@@ -7,7 +7,6 @@ from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
 from repcl.analysis.snapshots import Numbers, Rows, Snapshot, Snapshots
 from repcl.evaluation import AccuracyMatrix, backward_transfer
@@ -118,6 +117,8 @@ def _indices_within_class(labels: Numbers) -> NDArray[np.int64]:
 
 
 def _fit_and_score(rows: Rows, labels: Numbers, test_rows: Rows, test_labels: Numbers) -> float:
+    from sklearn.linear_model import LogisticRegression  # takes seconds to import
+
     probe = LogisticRegression(C=STRENGTH, max_iter=1000)
     with warnings.catch_warnings():
         # one text of each of many classes is what is asked for here

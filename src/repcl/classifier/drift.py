@@ -213,7 +213,7 @@ def _verdict(texts: int, unknown: Share | None, classes: Sequence[Share]) -> str
     if found:
         return f"What comes in has changed: {'; '.join(found)}."
     if texts < FEWEST:
-        return f"Nothing can be said: {texts} texts are too few to tell a change from chance."
+        return f"No verdict: {texts} texts are too few to tell a change from chance."
     return f"Nothing has changed beyond chance in {texts} texts."
 
 

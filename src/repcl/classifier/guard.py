@@ -1,8 +1,8 @@
 """Guarded learning: texts are asked before and after an update; what was lost is named, and may be refused.
 
-Three questions, each with its own share of an error of 5 % together. Did a class lose more of its texts than
-chance and new, similar classes explain? Did old classes as a whole? Do the texts of the update contradict
-each other, as they do when labels are mixed up?
+Four questions. Did a class lose more of its texts than chance and new, similar classes explain? Did old
+classes as a whole? Do an old class and one of the update take each other's texts? Do the texts of the update
+contradict their labels, as they do when labels are mixed up?
 """
 
 from collections import Counter
@@ -12,20 +12,22 @@ from hashlib import sha256
 from math import ceil
 from statistics import fmean
 
+from repcl.classifier.arrivals import USUAL, Arrival
 from repcl.classifier.store.records import ClassChange, Comparison, LostText
 from repcl.data import Example
 
 TEXTS_PER_HELD_OUT = 5  # at most one text in five is held out
 MOST_HELD_OUT = 5000  # of all classes; each is compared with every class, so more would take quadratic time
 TOLERANCE = 0.02
-CLASS_ALPHA = 0.02  # for all classes together
+CLASS_ALPHA = 0.005  # for all classes together
 OVERALL_ALPHA = 0.02
-LABEL_ALPHA = 0.01
+PAIR_ALPHA = 0.02  # for each pair: most pairs share nothing, and SHARED keeps the others from a false alarm
+LABEL_ALPHA = 0.04
 # Chosen on training texts of four benchmarks; docs/classifier.md says what they achieve.
 CHANCE = 0.005  # share of its texts that a class loses in a harmless update
 FALL = 0.15  # smallest fall of a class that is refused
 EXPLAINED = 0.05  # share that it may lose besides when a new class, itself well learned, took them
-CONFUSED = 0.06  # share of an update's texts that its own classes may take from each other, beyond the usual
+SHARED = 0.1  # share of their texts that an old class and one of the update may take from each other
 LOST_SHOWN = 3
 ROUNDING = 1e-9  # 0.2 of 5 texts is one text, though floating point says a little more
 
@@ -124,7 +126,7 @@ def compare(
     after: Sequence[str],
     *,
     new_classes: Collection[str] = (),
-    incoming: Sequence[tuple[str, str]] = (),
+    incoming: Sequence[Arrival] = (),
     tolerance: float = TOLERANCE,
 ) -> Comparison:
     """What an update did to texts of old classes, and whether it should be refused.
@@ -136,7 +138,7 @@ def compare(
         before: what they got before it.
         after: what they get after it.
         new_classes: the classes that it brought.
-        incoming: label and answer of texts that it brought, of new and of old classes.
+        incoming: texts that it brought, of new and of old classes.
         tolerance: the share of texts that may be lost without a question; 1 accepts everything.
     """
     if not labels:
@@ -144,14 +146,16 @@ def compare(
     changes = _changes(labels, before, after)
     seen = _Seen(
         texts=len(labels),
-        wrong=min(_wrong(labels, before), _wrong(labels, after)),
         lost=sum(change.lost for change in changes),
         gained=_gained(labels, before, after),
-        lost_to_new=_lost_to(set(new_classes), labels, before, after),
+        taken=_taken(labels, before, after),
     )
     update = _Incoming(frozenset(new_classes), tuple(incoming))
+    fallen = _fallen(changes, update, tolerance)
+    rest = [change for change in changes if change not in fallen]
     reasons = [
-        *_class_reasons(changes, update, tolerance),
+        *map(_class_reason, fallen),
+        *_pair_reasons(rest, seen, update, tolerance),
         *_overall_reasons(changes, seen, update, tolerance),
         *_label_reasons(changes, seen, update, tolerance),
     ]
@@ -183,13 +187,12 @@ def lost_texts(
 
 @dataclass(frozen=True)
 class _Seen:
-    """Counts over all texts of old classes; `wrong` before or after, whichever is less."""
+    """Counts over all texts of old classes; `taken`, by their class and the one that took them."""
 
     texts: int
-    wrong: int
     lost: int
     gained: int
-    lost_to_new: int
+    taken: Counter[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -197,33 +200,31 @@ class _Incoming:
     """Texts that an update brought, with the answers they get after it."""
 
     new_classes: frozenset[str]
-    texts: tuple[tuple[str, str], ...]
+    texts: tuple[Arrival, ...]
 
     @property
     def classes(self) -> frozenset[str]:
         """Those that the update touched."""
-        return self.new_classes | {label for label, _ in self.texts}
+        return self.new_classes | {one.label for one in self.texts}
 
     @property
     def well_learned(self) -> set[str]:
         """New classes that get half of their own texts, as far as that was asked."""
-        asked = Counter(label for label, _ in self.texts)
-        right = Counter(label for label, answer in self.texts if label == answer)
+        asked = Counter(one.label for one in self.texts)
+        right = Counter(one.label for one in self.texts if one.label == one.answer)
         return {name for name in self.new_classes if 2 * right[name] >= asked[name]}
 
     @property
     def new_to_old(self) -> int:
         """Texts of new classes that are taken for old ones."""
-        return sum(
-            label in self.new_classes and answer not in self.new_classes for label, answer in self.texts
-        )
+        return sum(one.label in self.new_classes and one.answer not in self.new_classes for one in self.texts)
 
     @property
     def texts_per_new_class(self) -> float:
-        return sum(label in self.new_classes for label, _ in self.texts) / max(1, len(self.new_classes))
+        return sum(one.label in self.new_classes for one in self.texts) / max(1, len(self.new_classes))
 
 
-def _class_reasons(changes: Sequence[ClassChange], update: _Incoming, tolerance: float) -> list[str]:
+def _fallen(changes: Sequence[ClassChange], update: _Incoming, tolerance: float) -> list[ClassChange]:
     """Classes that lost more than chance and new classes explain, corrected for the number of classes."""
     lost, right = sum(change.lost for change in changes), sum(change.correct_before for change in changes)
     well_learned = update.well_learned
@@ -239,16 +240,45 @@ def _class_reasons(changes: Sequence[ClassChange], update: _Incoming, tolerance:
         rate = min(1.0, max(CHANCE, usual) + explained)
         p_values.append(at_least(fall, change.correct_before, rate))
     return [
-        f"class {change.name!r} lost {change.lost} of its {change.texts} texts, "
-        f"{change.taken} of them to {change.taken_by!r}"
+        change
         for change, p_value in zip(changes, holm(p_values), strict=True)
-        if p_value < CLASS_ALPHA and _fell_beyond(change, tolerance)
+        if p_value < CLASS_ALPHA and _fall(change) >= FALL - ROUNDING and _fall(change) > tolerance + ROUNDING
     ]
 
 
-def _fell_beyond(change: ClassChange, tolerance: float) -> bool:
-    fall = (change.correct_before - change.correct_after) / change.texts
-    return fall >= FALL - ROUNDING and fall > tolerance + ROUNDING
+def _fall(change: ClassChange) -> float:
+    return (change.correct_before - change.correct_after) / change.texts
+
+
+def _class_reason(change: ClassChange) -> str:
+    return (
+        f"class {change.name!r} lost {change.lost} of its {change.texts} texts, "
+        f"{change.taken} of them to {change.taken_by!r}"
+    )
+
+
+def _pair_reasons(
+    changes: Sequence[ClassChange], seen: _Seen, update: _Incoming, tolerance: float
+) -> list[str]:
+    """Old classes that share texts with a class of the update, as two names of one thing do.
+
+    What the old class lost to the other counts together with the new texts of the other that are taken for
+    the old class, so that few texts of each are enough.
+    """
+    came = Counter(one.label for one in update.texts)
+    returned = Counter((one.answer, one.label) for one in update.texts)
+    by_name = {change.name: change for change in changes if _fall(change) > tolerance + ROUNDING}
+    reasons = []
+    for (name, other), lost in seen.taken.items():
+        if name not in by_name or other not in update.classes:
+            continue
+        asked = by_name[name].correct_before + came[other]
+        if at_least(lost + returned[name, other], asked, min(1.0, max(SHARED, tolerance))) < PAIR_ALPHA:
+            reasons.append(
+                f"class {name!r} lost {lost} of its {by_name[name].texts} texts to {other!r}, and "
+                f"{returned[name, other]} of {came[other]} new texts of {other!r} are taken for {name!r}"
+            )
+    return reasons
 
 
 def _overall_reasons(
@@ -260,7 +290,8 @@ def _overall_reasons(
     ones as come from there, were as many asked.
     """
     per_old, per_new = seen.texts / len(changes), update.texts_per_new_class
-    explained = min(seen.lost_to_new, (update.new_to_old + 1) * per_old / max(1.0, per_new))
+    lost_to_new = sum(count for (_, taker), count in seen.taken.items() if taker in update.new_classes)
+    explained = min(lost_to_new, (update.new_to_old + 1) * per_old / max(1.0, per_new))
     unexplained = ceil(seen.lost - seen.gained - explained - ROUNDING)
     rate = min(1.0, max(CHANCE, tolerance))
     if unexplained <= 0 or at_least(unexplained, seen.texts, rate) >= OVERALL_ALPHA:
@@ -272,20 +303,26 @@ def _overall_reasons(
 def _label_reasons(
     changes: Sequence[ClassChange], seen: _Seen, update: _Incoming, tolerance: float
 ) -> list[str]:
-    """Whether the classes of the update take texts from each other as if labels had been mixed up.
+    """Whether labels of the update contradict what was learned from all other texts, as mixed-up ones do.
 
-    Old classes err with a certain rate; of that, classes of the update should see their share.
+    Of learned texts `USUAL` look as doubtful, and of new texts of old classes as many should. A new class may
+    be hard to tell from old ones; so of its texts those count that are taken for another class of the update,
+    and these classes should see their share.
     """
-    touched = update.classes
-    confused = sum(label != answer and answer in touched for label, answer in update.texts)
-    known = len(touched | {change.name for change in changes})
-    share = (len(touched) - 1) / max(1, known - 1)
-    rate = min(1.0, share * seen.wrong / seen.texts + max(CONFUSED, tolerance))
-    if not confused or at_least(confused, len(update.texts), rate) >= LABEL_ALPHA:
+    touched, old = update.classes, {change.name for change in changes}
+    doubted = [one for one in update.texts if one.is_doubtful and (one.label in old or one.answer in touched)]
+    if not doubted:
         return []
+    usual = max(USUAL, 1 / (seen.texts + 1))  # of few texts the lowest one is the limit
+    share = (len(touched) - 1) / max(1, len(touched | old) - 1)
+    expected = fmean(usual if one.label in old else share * usual for one in update.texts)
+    rate = min(1.0, expected + max(CHANCE, tolerance))
+    if at_least(len(doubted), len(update.texts), rate) >= LABEL_ALPHA:
+        return []
+    (label, answer), count = Counter((one.label, one.answer) for one in doubted).most_common(1)[0]
     return [
-        f"{confused} of {len(update.texts)} texts of this update are taken for another class of it: "
-        "their labels may be mixed up"
+        f"{len(doubted)} of {len(update.texts)} new texts look mislabeled: other texts speak for another "
+        f"class, most often for {answer!r} where the label is {label!r} ({count})"
     ]
 
 
@@ -318,11 +355,10 @@ def _gained(labels: Sequence[str], before: Sequence[str], after: Sequence[str]) 
     return sum(was != label == now for label, was, now in zip(labels, before, after, strict=True))
 
 
-def _lost_to(
-    classes: Collection[str], labels: Sequence[str], before: Sequence[str], after: Sequence[str]
-) -> int:
-    pairs = zip(labels, before, after, strict=True)
-    return sum(was == label != now and now in classes for label, was, now in pairs)
+def _taken(labels: Sequence[str], before: Sequence[str], after: Sequence[str]) -> Counter[tuple[str, str]]:
+    """Lost texts, by their class and the one that took them."""
+    answered = zip(labels, before, after, strict=True)
+    return Counter((label, now) for label, was, now in answered if was == label != now)
 
 
 def drawn(seed: int, example: Example) -> bytes:

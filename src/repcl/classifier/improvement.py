@@ -163,21 +163,21 @@ def _answers_before(state: ClassifierState, method: FrozenMethod, held: Sequence
     """What the model answers to the held-out texts, each as if it had not been learned."""
     if not state.leaves_out:
         return state.answers(held)
-    found, labels = _places(method, held), method.indices(held)
+    found, labels = _rows_kept(method, held), method.indices(held)
     scores = method.left_out_scores(method.ledger.kept.rows[found], labels, _copies(method, found))
     return [method.classes[best] for best in scores.argmax(dim=1).tolist()]
 
 
-def _places(method: FrozenMethod, learned: Sequence[Example]) -> Tensor:
+def _rows_kept(method: FrozenMethod, learned: Sequence[Example]) -> Tensor:
     """Where the embeddings of learned texts are kept."""
     found = method.ledger.find(method.embed(learned), method.indices(learned), tolerance=None)
-    return torch.tensor([place for place in found if place is not None], dtype=torch.int64)
+    return torch.tensor([index for index in found if index is not None], dtype=torch.int64)
 
 
-def _copies(method: FrozenMethod, places: Tensor) -> Tensor:
+def _copies(method: FrozenMethod, indices: Tensor) -> Tensor:
     """How many times each of these texts was learned."""
     kept = method.ledger.kept
-    return times_of(row_keys(kept.rows), kept.labels, places)
+    return times_of(row_keys(kept.rows), kept.labels, indices)
 
 
 def _carried(method: FrozenMethod) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _take_over(duet: Duet, method: FrozenMethod, held: Sequence[Example]) -> Non
     frozen.ledger.grow_to(len(method.classes))
     frozen.ledger.book_in(kept.rows.clone(), kept.labels.long(), frozen.features)
     if held:
-        copies = _copies(method, _places(method, held)).int().tolist()
+        copies = _copies(method, _rows_kept(method, held)).int().tolist()
         frozen.take_back([one for one, times in zip(held, copies, strict=True) for _ in range(times)])
     frozen.regroup_classes({name: [name] for name in method.classes})
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from repcl.classifier.answering import Evidence, Scores, UnknownRule, probabilities, unknown_rule
+from repcl.classifier.arrivals import margins_of
 from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
 from repcl.classifier.inputs import Label
 from repcl.classifier.known import KnownTexts
@@ -50,6 +51,7 @@ class _Asked:
     scores: Scores
     labels: list[int]
     checks: Checks
+    margins: Mapping[Hashable, float]
     nearness: Nearness | None
 
 
@@ -69,6 +71,7 @@ class ClassifierState:
         updates_made: since the classifier was made.
         updates: those since it was last saved.
         checked: answers to checked texts since the last change; None where they have to be asked again.
+        margins: of checked texts at the last calibration, how far the label scores above all others.
     """
 
     method: Method
@@ -82,6 +85,7 @@ class ClassifierState:
     updates_made: int = 0
     updates: list[Update] = field(default_factory=list)
     checked: "Checks | None" = None
+    margins: Mapping[Hashable, float] = field(default_factory=dict)
 
     @property
     def kind(self) -> InputKind:
@@ -93,12 +97,8 @@ class ClassifierState:
         """All classes, also those announced only."""
         return list(dict.fromkeys([*self.method.classes, *self.declared]))
 
-    def texts_learned(self, name: str) -> int | None:
-        """How many texts a class was learned from, each as often as it was; None where nobody knows."""
-        return self.texts_of_classes()[name]
-
     def texts_of_classes(self) -> dict[str, int | None]:
-        """The same of all classes, in the time that one takes."""
+        """How many texts each class was learned from, each as often as it was; None where nobody knows."""
         counted = self.method.class_sizes()
         return {
             name: counted.get(name, None if name in self.known.unlisted else self.known.texts_of(name))
@@ -173,7 +173,7 @@ class ClassifierState:
             return self.checked
         asked = self._ask()
         self.calibration = calibrate(asked.scores, asked.labels, self.method.classes, asked.nearness)
-        self.checked = asked.checks
+        self.checked, self.margins = asked.checks, asked.margins
         return self.checked
 
     def words(self, names: Collection[str]) -> dict[Hashable, Example]:
@@ -205,7 +205,7 @@ class ClassifierState:
                 found.near.numpy(), found.nearest.double().numpy(), found.nearest_stranger.double().numpy()
             )
         else:
-            held = self.held_out[:: max(1, ceil(len(self.held_out) / MOST_ASKED))]
+            held = spread(self.held_out)
             asked = held if len(held) >= ENOUGH else [*held, *self.method.memory]
             column = {name: index for index, name in enumerate(names)}
             scores, labels, near = self.scores(asked), [column[example.label] for example in asked], None
@@ -214,11 +214,12 @@ class ClassifierState:
             key: Checked(names[label], names[row.argmax()])
             for key, label, row in zip(keys, labels, scores, strict=False)
         }
+        margins = dict(zip(keys, margins_of(scores, labels).tolist(), strict=False))
         if not self.leaves_out:
             rest = [example for example in self.held_out if example not in checks]
             answers = self.answers(rest)
             checks |= {one: Checked(one.label, answer) for one, answer in zip(rest, answers, strict=True)}
-        return _Asked(scores, labels, checks, near)
+        return _Asked(scores, labels, checks, margins, near)
 
     def _ask_about_labels(self) -> tuple[Calibration, Checks]:
         """Ask about texts that may have several labels, each label against those that its text has not."""
@@ -243,6 +244,11 @@ class ClassifierState:
         """Note an update for the next revision."""
         self.updates_made += 1
         self.updates.append(update)
+
+
+def spread(examples: Sequence[Example]) -> Sequence[Example]:
+    """At most `MOST_ASKED` of them, evenly spread."""
+    return examples[:: max(1, ceil(len(examples) / MOST_ASKED))]
 
 
 def new_state(

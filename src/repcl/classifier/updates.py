@@ -5,6 +5,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from repcl.classifier.arrivals import Arrival, as_arrivals, doubtful_texts, least_usual, margins_of
 from repcl.classifier.calibration import renamed
 from repcl.classifier.corrections import (
     as_learned,
@@ -17,7 +18,7 @@ from repcl.classifier.corrections import (
 from repcl.classifier.guard import TOLERANCE, accuracy, compare, hold_out, keep_words, lost_texts
 from repcl.classifier.inputs import InvalidInput, as_classes, label_type
 from repcl.classifier.known import unlabeled
-from repcl.classifier.state import Checked, Checks, ClassifierState
+from repcl.classifier.state import Checked, Checks, ClassifierState, spread
 from repcl.classifier.store.records import Comparison, Update, now
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting, UnknownName
@@ -61,6 +62,8 @@ def learn(
     train = [example for example in train if example not in repeated]
     train, held = _with_last_texts(state, outdated, train, held)
     before = state.checks_before()
+    fresh = [example for example in dict.fromkeys(train) if example not in never]
+    arrived = [] if state.leaves_out else _asked_before(state, fresh)
     names = list(dict.fromkeys(example.label for example in train))
     method.take_back(outdated)
     if train:
@@ -73,8 +76,13 @@ def learn(
     emptied = _emptied(state, lesson.outdated.labels)
     _leave_out(state, emptied)
     after = state.recalibrate()
+    compared = _both(before, after)
+    if state.leaves_out and not state.is_multilabel:
+        arrived = _asked_left_out(state, fresh, compared)
+    else:
+        arrived += _asked_after(state, before, after, set(names), compared)
     comparison = _comparison(
-        state, before, after, new_classes=set(names) - old, taught=set(names), tolerance=tolerance
+        state, before, after, new_classes=set(names) - old, arrived=arrived, tolerance=tolerance
     )
     return Update(
         action="learn",
@@ -353,8 +361,9 @@ def _compared(
 ) -> Update:
     """The update, with what it did to the checked texts that are left."""
     after = state.recalibrate()
+    arrived = _asked_after(state, before, after, new_classes, _both(before, after))
     comparison = _comparison(
-        state, before, after, new_classes=new_classes, taught=new_classes, tolerance=tolerance
+        state, before, after, new_classes=new_classes, arrived=arrived, tolerance=tolerance
     )
     return Update(
         action=action,
@@ -372,7 +381,7 @@ def _comparison(
     after: Checks,
     *,
     new_classes: Collection[str],
-    taught: Collection[str],
+    arrived: Sequence[Arrival],
     tolerance: float,
 ) -> Comparison:
     """What the guard says about texts of old classes, and a few of those that were lost.
@@ -382,17 +391,16 @@ def _comparison(
         before: the answers before it.
         after: the answers after it.
         new_classes: the classes that it brought.
-        taught: the classes that it brought texts of.
+        arrived: the texts that it brought.
         tolerance: the share of texts that may be lost without a question.
     """
-    both = [key for key, check in before.items() if key in after and after[key].label == check.label]
-    incoming = [check for key, check in after.items() if key not in before and check.label in taught]
+    both = _both(before, after)
     found = compare(
         [after[key].label for key in both],
         [before[key].answer for key in both],
         [after[key].answer for key in both],
         new_classes=new_classes,
-        incoming=[(check.label, check.answer) for check in incoming],
+        incoming=arrived,
         tolerance=tolerance,
     )
     words = state.words({change.name for change in found.regressed})
@@ -402,4 +410,55 @@ def _comparison(
         [before[key].answer for key in shown],
         [after[key].answer for key in shown],
     )
-    return found.model_copy(update={"lost_texts": lost})
+    return found.model_copy(update={"lost_texts": lost, "doubtful_texts": doubtful_texts(arrived)})
+
+
+def _both(before: Checks, after: Checks) -> list[Hashable]:
+    """The texts that were asked about before and after an update, under the same label."""
+    return [key for key, check in before.items() if key in after and after[key].label == check.label]
+
+
+def _asked_before(state: ClassifierState, fresh: Sequence[Example]) -> list[Arrival]:
+    """New texts of known classes, by a learner that has not learned them yet."""
+    known = set(state.method.classes)
+    asked = spread([example for example in fresh if example.label in known])
+    if not asked or not state.held_out:
+        return []
+    column = {name: index for index, name in enumerate(state.method.classes)}
+    held = spread(state.held_out)
+    margins = margins_of(state.scores(held), [column[example.label] for example in held])
+    return as_arrivals(asked, state.scores(asked), state.method.classes, least_usual(margins.tolist()))
+
+
+def _asked_left_out(
+    state: ClassifierState, fresh: Sequence[Example], compared: Sequence[Hashable]
+) -> list[Arrival]:
+    """New texts, each by what was learned from all others; `compared` are texts that were learned before."""
+    if not fresh or not isinstance(state.method, FrozenMethod):
+        return []
+    asked = spread(fresh)
+    scores = state.method.left_out_examples(asked).double().numpy()
+    least = least_usual(state.margins[key] for key in compared)
+    return as_arrivals(asked, scores, state.method.classes, least)
+
+
+def _asked_after(
+    state: ClassifierState,
+    before: Checks,
+    after: Checks,
+    taught: Collection[str],
+    compared: Sequence[Hashable],
+) -> list[Arrival]:
+    """Checked texts that came with an update, by a learner that did not learn them."""
+    margins = state.margins
+    least = least_usual(margins[key] for key in compared if key in margins)
+    return [
+        Arrival(
+            check.label,
+            check.answer,
+            margins.get(key, 0.0) < least,
+            key.text if isinstance(key, Example) else "",
+        )
+        for key, check in after.items()
+        if key not in before and check.label in taught
+    ]

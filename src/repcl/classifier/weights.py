@@ -67,9 +67,9 @@ def _checked(sample_weight: Any, count: int) -> Any:
         )
     is_bad = ~((weights >= 0) & (weights <= MOST))
     if is_bad.any():
-        place = int(is_bad.argmax())
+        index = int(is_bad.argmax())
         raise InvalidInput(
-            f"Expected sample_weight from 0 to {MOST}, found {weights[place]} at position {place}: a weight "
+            f"Expected sample_weight from 0 to {MOST}, found {weights[index]} at position {index}: a weight "
             "of 2 counts a text twice."
         )
     return weights

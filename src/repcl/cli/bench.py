@@ -128,7 +128,7 @@ def bench(
     without = [name for name, changed in settings.items() if "memory_per_class" not in changed]
     if memory_per_class is not None and without:
         console.print(
-            f"Note: --memory-per-class says nothing to {', '.join(without)}: no exemplars are kept."
+            f"Note: --memory-per-class has no effect on {', '.join(without)}: they keep no exemplars."
         )
     specs = [
         RunSpec(name, stream, replace(options, settings=changed))

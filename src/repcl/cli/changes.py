@@ -10,10 +10,11 @@ from repcl.errors import shortened
 
 if TYPE_CHECKING:
     from repcl.classifier import Update
-    from repcl.classifier.store.records import ClassChange
+    from repcl.classifier.store.records import ClassChange, LostText
 
 CLASSES_SHOWN = 20
 TEXTS_SHOWN = 3
+DOUBTFUL_SHOWN = 10
 LONGEST_TEXT = 30  # with two names of 16 a line has 80 columns
 
 
@@ -33,12 +34,21 @@ def print_changes(console: Console, update: "Update") -> None:
     if update.regressed:
         _print_regressed(console, update)
     for lost in update.lost_texts[:TEXTS_SHOWN]:
-        names = f"{cut_name(lost.label, 16)}, now {cut_name(lost.answer, 16)}"
-        console.print(
-            f"  lost: {shortened(lost.text, LONGEST_TEXT)} ({names})",
-            highlight=False,
-            soft_wrap=True,
-        )
+        _print_text(console, "lost", lost, "now")
+    if update.is_refused:
+        for doubtful in update.doubtful_texts[:DOUBTFUL_SHOWN]:
+            _print_text(console, "check", doubtful, "or")
+        if len(update.doubtful_texts) > DOUBTFUL_SHOWN:
+            left = len(update.doubtful_texts) - DOUBTFUL_SHOWN
+            console.print(f"  and {counted(left, 'text')} more to check", highlight=False)
+
+
+def _print_text(console: Console, what: str, text: "LostText", between: str) -> None:
+    """A text in one line, with its label and what it gets."""
+    names = f"{cut_name(text.label, 16)}, {between} {cut_name(text.answer, 16)}"
+    console.print(
+        f"  {what}: {shortened(text.text, LONGEST_TEXT)} ({names})", highlight=False, soft_wrap=True
+    )
 
 
 def _print_regressed(console: Console, update: "Update") -> None:

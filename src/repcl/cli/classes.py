@@ -104,7 +104,7 @@ def describe(
         classifier.describe_class(classifier.label_of(name), description)
 
     revision, classifier = _changed(model, "describing a class", change, wait)
-    _report(model, revision, classifier, as_json, done=f"Taught {shortened(name)} by a description")
+    _report(model, revision, classifier, as_json, done=f"Taught {shortened(name)} from a description")
 
 
 @classes_app.command("merge")

@@ -59,7 +59,7 @@ def _report(found: "Drift") -> None:
     if left > 0:
         say(f"{left} more classes changed less (--json shows all).")
     if found.distance is not None:
-        say(f"Class shares moved by {found.distance:.1%} in all.")
+        say(f"Class shares moved by {found.distance:.1%} in total.")
     say(
         f"Compared with {found.reference}; "
         f"p is corrected for {len(found.classes) + bool(found.unknown)} shares."

@@ -7,7 +7,7 @@ import typer
 from repcl.classifier.wording import described
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Json, Model, Wait
-from repcl.cli.tables import counted, print_table
+from repcl.cli.tables import WIDE_ENOUGH, counted, print_table
 from repcl.errors import listed
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ def history(
     before = [None, *(revision.number for revision in revisions)]
     rows = [_cells(revision, current, last) for revision, last in zip(revisions, before, strict=False)]
     columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
-    print_table(make_console(), f"{model}, revision {current} in use", columns, rows)
+    console = make_console()
+    shown = range(len(columns)) if console.width >= WIDE_ENOUGH else (0, 1, 2, 5, 6)
+    cells = [[row[at] for at in shown] for row in rows]
+    print_table(console, f"{model}, revision {current} in use", [columns[at] for at in shown], cells)
     for number in folder.unreadable():
         sentence_console().print(f"Revision {number} is damaged and cannot be shown.")
 

@@ -43,7 +43,7 @@ def _methods(console: Console) -> None:
     ]
     shown = range(len(titles)) if console.width >= WIDE_ENOUGH else (0, 1, 2, 5, 6)
     print_table(console, "Methods", [titles[at] for at in shown], [[row[at] for at in shown] for row in rows])
-    console.print("cost: of a run on the first tasks of demo relative to FEA (benchmarks/method_cost.py)")
+    console.print("cost: processor time of a run on the first tasks of demo; that of fea is 1")
 
 
 def _benchmarks(console: Console) -> None:

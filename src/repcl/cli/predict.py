@@ -179,8 +179,7 @@ def _show(rows: "Sequence[Read]", found: Sequence[Answer], top: int) -> None:
     """A table on a terminal; elsewhere lines of label, confidence and text, separated by tabs."""
     console = make_console()
     if console.is_terminal:
-        named = [" | ".join(_named(answer)) for answer in found]
-        cells = [[row.example.text, names] for row, names in zip(rows, named, strict=True)]
+        cells = [(row.example.text, _named(answer)) for row, answer in zip(rows, found, strict=True)]
         print_table(console, "Most likely classes", ["text", "class"], cells)
         return
     for row, answer in zip(rows, found, strict=True):
@@ -199,11 +198,12 @@ def _columns(answer: Answer, top: int) -> list[str]:
     return [cell for pair in ranked for cell in pair]
 
 
-def _named(answer: Answer) -> list[str]:
+def _named(answer: Answer) -> tuple[str, ...]:
+    """The lines of a cell: a class with its probability in each."""
     shown = answer["labels"] if "labels" in answer and not answer["is_unknown"] else answer["top"]
-    names = [f"{rank['label']} {rank['probability']:.2f}" for rank in shown]
+    names = tuple(f"{rank['label']} {rank['probability']:.2f}" for rank in shown)
     if answer["is_unknown"]:
-        return [answer["label"] or "", *(f"({name})" for name in names)]
+        return (answer["label"] or "", *(f"closest: {name}" for name in names))
     return names
 
 

@@ -32,16 +32,19 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Iter
     """
     lines = [list(row) for row in rows]
     table = Table(title=Text(printable(title), style="bold"), title_justify="left")
-    for index, column in enumerate(columns):
+    widths = [max((_width(line[index]) for line in lines), default=0) for index in range(len(columns))]
+    wanted = sum(max(len(column), width) + 3 for column, width in zip(columns, widths, strict=True)) + 1
+    for index, (column, widest) in enumerate(zip(columns, widths, strict=True)):
         are_numbers = index > 0 and all(_is_number(line[index]) for line in lines)
-        widest = max((len(line[index]) for line in lines), default=0)
         is_narrow = are_numbers or (index == 0 and widest <= WIDEST_NAME)
+        is_tight = are_numbers and wanted > console.width and len(column) > widest
+        heading = column.replace(" ", "\n") if is_tight else column
         table.add_column(
-            Text(printable(column)),
+            Text("\n".join(map(printable, heading.split("\n")))),
             justify="right" if are_numbers else "left",
             no_wrap=is_narrow,
             # a number that is cut is another number
-            min_width=max(widest, *map(len, column.split())) if are_numbers and column else None,
+            min_width=max(widest, *map(len, heading.split())) if are_numbers and column else None,
             overflow="fold",
         )
     for line in lines:
@@ -81,7 +84,15 @@ def percent(values: Sequence[float | None]) -> str:
 
 
 def _shown(cell: Cell) -> Text:
-    return Text("\n".join(map(printable, (cell,) if isinstance(cell, str) else cell)))
+    return Text("\n".join(map(printable, _lines(cell))))
+
+
+def _width(cell: Cell) -> int:
+    return max(map(len, _lines(cell)), default=0)
+
+
+def _lines(cell: Cell) -> tuple[str, ...]:
+    return (cell,) if isinstance(cell, str) else cell
 
 
 def _is_number(cell: Cell) -> bool:

@@ -45,7 +45,7 @@ def find_encoding(file: BinaryIO, name: str, note: Note) -> str:
     """
     file.seek(0)
     if file.read(2) in UTF16_MARKS:
-        note(f"{name} is encoded in UTF-16, and is read so.")
+        note(f"{name} is not UTF-8 and is read as UTF-16.")
         return UTF16
     if _is_utf8(file):
         return UTF8

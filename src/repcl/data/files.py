@@ -155,17 +155,20 @@ def _marks(name: str, cells: Mapping[str, object]) -> tuple[str, ...]:
 
 def _require_columns(name: str, row: Row, columns: Sequence[str]) -> None:
     """Refuse a file whose first row lacks a column: then the column has another name."""
-    for column, option in zip(columns, ("--text-column", "--label-column"), strict=False):
-        if column not in row.cells:
-            raise InvalidData(
-                f"{name}, {_lacking(row, column)}: rename the column, or say with {option} "
-                f"(in Python {option[2:].replace('-', '_')}=) which it is."
-            )
+    options = dict(zip(("--text-column", "--label-column"), columns, strict=False))
+    lacking = {option: column for option, column in options.items() if column not in row.cells}
+    if lacking:
+        in_python = " and ".join(f"{option[2:].replace('-', '_')}=" for option in lacking)
+        raise InvalidData(
+            f"{name}, {_lacking(row, *lacking.values())}: name the right column with "
+            f"{' and '.join(lacking)} (in Python {in_python}), or rename it in the file."
+        )
 
 
-def _lacking(row: Row, column: str) -> str:
+def _lacking(row: Row, *columns: str) -> str:
     found = listed(map(shortened, row.cells), COLUMNS_SHOWN) or "none"
-    return f"{row.location} has no column {shortened(column)} (columns found: {found})"
+    names = " and no column ".join(map(shortened, columns))
+    return f"{row.location} has no column {names} (columns found: {found})"
 
 
 def _cell(row: Row, column: str) -> object:

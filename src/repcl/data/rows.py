@@ -168,7 +168,7 @@ def csv_rows(data: BinaryIO, name: str, wanted: Wanted, *, usual: str = ",") -> 
     with open_text(data, name, wanted.note) as file, _decoding(name):
         separator = _separator(file, wanted.columns, usual)
         if separator != usual:
-            wanted.note(f"{name} is separated by {SEPARATORS[separator]}, and is read so.")
+            wanted.note(f"{name} is read with {SEPARATORS[separator]} between its columns.")
         file.seek(0)
         lines = Lines(name, file)
         # strict, or a quote that is never closed would silently swallow all following rows
@@ -266,7 +266,7 @@ def _csv_row(number: int, line: int, columns: list[str], cells: list[str]) -> Ro
             f"row {number} has {len(cells)} cells where the header names {len(columns)} columns "
             f"(the last is {shortened(cells[-1])}): put texts that hold the separator in quotes."
         )
-        return Row(number, line, {}, problem)
+        return Row(number, line, dict(zip(columns, cells, strict=False)), problem)
     return Row(number, line, dict(zip_longest(columns, cells, fillvalue="")))
 
 

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, BinaryIO, TypeVar
 from xml.etree.ElementTree import ParseError
@@ -176,9 +176,8 @@ def _row(number: int, line: int, columns: list[str], cells: list[str]) -> Row:
     beyond = [cell for cell in cells[len(columns) :] if cell.strip()]
     if beyond:
         problem = f"{where} has the cell {shortened(beyond[0])} in a column without a name: name the column."
-        return Row(number, line, {}, problem)
-    kept = cells[: len(columns)] + [""] * (len(columns) - len(cells))
-    return Row(number, line, dict(zip(columns, kept, strict=True)))
+        return Row(number, line, dict(zip(columns, cells, strict=False)), problem)
+    return Row(number, line, dict(zip_longest(columns, cells[: len(columns)], fillvalue="")))
 
 
 def _as_text(value: object) -> str:

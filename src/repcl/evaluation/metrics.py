@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from sklearn.metrics import precision_recall_fscore_support
-
 from repcl.evaluation.matrix import AccuracyMatrix
 from repcl.evaluation.predictions import TestedExample, fraction_correct
 
@@ -97,6 +95,8 @@ def _class_f1(tested: Sequence[TestedExample], *, after: int) -> dict[str, float
     pairs = [(label, predicted) for label, predicted in predictions if predicted is not None]
     if not pairs:
         return {}
+    from sklearn.metrics import precision_recall_fscore_support  # takes seconds, and few need it
+
     true, guessed = zip(*pairs, strict=True)
     labels = sorted(set(true))
     _, _, f1, _ = precision_recall_fscore_support(true, guessed, labels=labels, zero_division=0)

@@ -1,15 +1,21 @@
-"""What was predicted for every test example after every task, and its JSONL file."""
+"""What was predicted for every test example after every task, and its JSONL file, packed or not."""
 
+import gzip
 import json
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from repcl.errors import ResultMismatch
 from repcl.files import NotPlainFile, open_plain, parse_json, write_whole
 
+PACKED = ".gz"
 LONGEST_LINE = 1 << 24
+MOST_BYTES = 1 << 30
+"""Unpacked; a file that a few bytes blow up to more is none of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +58,42 @@ def fraction_correct(tested: Iterable[TestedExample], *, after: int) -> float | 
 
 
 def write_predictions(path: Path, tested: Iterable[TestedExample]) -> None:
-    """Write one JSON row per test example."""
+    """Write one JSON row per test example, packed if the name ends in `.gz`; equal rows give equal bytes."""
     rows = [json.dumps(asdict(example), ensure_ascii=False) + "\n" for example in tested]
-    write_whole(path, "".join(rows))
+    text = "".join(rows).encode()
+    write_whole(path, gzip.compress(text, mtime=0) if path.suffix == PACKED else text)
 
 
 def read_predictions(path: Path) -> list[TestedExample]:
     """Read what `write_predictions` wrote."""
     try:
-        with open_plain(path) as file:
-            lines = iter(partial(file.readline, LONGEST_LINE), b"")
-            return [_read_row(line, where=f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+        with open_plain(path) as file, _unpacked(path, file) as unpacked:
+            lines = enumerate(_lines(path, unpacked), 1)
+            return [_read_row(line, where=f"{path}, line {number}") for number, line in lines]
     except NotPlainFile as error:
         raise ResultMismatch(f"Expected predictions in a plain file, found that {error}.") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ResultMismatch(
+            f"Expected predictions packed by gzip in {path}, found a damaged file. "
+            "Run the experiment again to write it anew."
+        ) from error
+
+
+def _unpacked(path: Path, file: BinaryIO) -> "AbstractContextManager[BinaryIO | gzip.GzipFile]":
+    return gzip.GzipFile(fileobj=file) if path.suffix == PACKED else nullcontext(file)
+
+
+def _lines(path: Path, file: "BinaryIO | gzip.GzipFile") -> Iterator[bytes]:
+    """The lines of a file; a longer one than any of ours comes in pieces, which no reader takes for rows."""
+    read = 0
+    while line := file.readline(LONGEST_LINE):
+        read += len(line)
+        if read > MOST_BYTES:
+            raise ResultMismatch(
+                f"Expected at most {MOST_BYTES:,} bytes of predictions in {path}, found more. "
+                "Run the experiment again to write it anew."
+            )
+        yield line
 
 
 def _read_row(line: bytes, *, where: str) -> TestedExample:

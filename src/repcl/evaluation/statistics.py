@@ -6,9 +6,9 @@ from itertools import zip_longest
 from math import sqrt
 from statistics import fmean, stdev
 
-from scipy import stats
-
 from repcl.errors import RepclError
+
+POWER, MOST_ROUNDS = 0.8, 200
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Comparison:
 
     There is no p value where no test is possible: with one round, or with the same difference in every round,
     which is what copies of one measurement give.
+
+    Attributes:
+        rounds_needed: with so many rounds the t test would find a difference of this size in 80 of 100 cases;
+            None where there is no test, and where more than `MOST_ROUNDS` would be needed.
     """
 
     difference: float | None
@@ -35,6 +39,7 @@ class Comparison:
     wilcoxon_p: float | None
     rounds: int
     note: str
+    rounds_needed: int | None = None
 
 
 def summarize(values: Sequence[float]) -> Summary:
@@ -44,6 +49,8 @@ def summarize(values: Sequence[float]) -> Summary:
     mean, rounds = fmean(values), len(values)
     if rounds == 1:
         return Summary(mean, None, None, None, rounds)
+    from scipy import stats  # takes a second to import
+
     sd = stdev(values)
     margin = float(stats.t.ppf(0.975, rounds - 1)) * sd / sqrt(rounds)
     return Summary(mean, sd, mean - margin, mean + margin, rounds)
@@ -78,7 +85,28 @@ def paired_comparison(ours: Mapping[int, float], theirs: Mapping[int, float]) ->
         note = "No test: the difference is the same in every round, as if one round had been copied."
         return Comparison(differences[0], None, None, rounds, note)
     note = f"At {rounds} rounds Wilcoxon's p cannot go below {2 / 2**rounds:g}." if rounds < 6 else ""
-    return Comparison(fmean(differences), _t_test(differences), _wilcoxon_test(differences), rounds, note)
+    mean, spread = fmean(differences), stdev(differences)
+    needed = rounds_for_power(mean / spread) if spread else None
+    return Comparison(mean, _t_test(differences), _wilcoxon_test(differences), rounds, note, needed)
+
+
+def rounds_for_power(effect: float) -> int | None:
+    """The fewest rounds with which a paired t test at 5 % finds an effect with probability 80 %.
+
+    Args:
+        effect: mean difference over the standard deviation of the differences.
+    """
+    return next((n for n in range(2, MOST_ROUNDS + 1) if t_test_power(effect, n) >= POWER), None)
+
+
+def t_test_power(effect: float, rounds: int) -> float:
+    """The probability that a two-sided paired t test at 5 % finds an effect with so many rounds."""
+    from scipy import stats
+
+    freedom, shift = rounds - 1, abs(effect) * sqrt(rounds)
+    critical = float(stats.t.ppf(0.975, freedom))
+    found = stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift)
+    return float(found)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -94,9 +122,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def _t_test(differences: Sequence[float]) -> float:
     """P value of Student's paired test; 1 where there is no difference at all."""
+    from scipy import stats
+
     return float(stats.ttest_1samp(differences, 0.0).pvalue) if any(differences) else 1.0
 
 
 def _wilcoxon_test(differences: Sequence[float]) -> float:
     """P value of Wilcoxon's signed-rank test, which needs a difference that is not zero."""
+    from scipy import stats
+
     return float(stats.wilcoxon(differences).pvalue) if any(differences) else 1.0

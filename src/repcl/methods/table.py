@@ -135,6 +135,11 @@ TABLE: Mapping[str, MethodEntry] = {
         "logistic regression", None, 0.13, keeps_texts=False, also_keeps="embeddings of all texts",
         variants={"last-layer": None},
     ),
+    "first_session": MethodEntry(
+        "repcl.methods.frozen.first_session:FirstSession", "encoder trained on the first task, then instant",
+        "Panos et al.", 2023, 0.2, keeps_texts=False, also_keeps="Gram matrices, class sums, embeddings",
+        variants={"last-layer": None, "vote": None},
+    ),
     # The costs of duet and tower are estimates by counting passes; they were not measured yet.
     "duet": MethodEntry(
         "repcl.methods.duet:Duet", "a trained method and a frozen learner, whose votes are added",

@@ -6,20 +6,25 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from math import ceil
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from repcl.data import Example, Span, TokenizedExample
+from repcl.data import Batch, Example, Span, TokenizedExample
 from repcl.data.batches import collate
 from repcl.errors import ResultMismatch
 from repcl.model.encoder import Encoder
+from repcl.model.packing import can_pack, represent_packed
 
 BATCH = 64
 # With fewer rows the matrix library may choose another kernel, and with it other last bits.
 FEWEST_ROWS = 4
+FEWEST_TOKENS = 16
+MOST_PACKED = 4096
+"""Tokens of one pass, where texts are packed: longer ones gain nothing, and take more memory."""
 MOST_PADDED = 1.3
 """How many times as long as the shortest text of a batch the longest may be, where lengths are mixed."""
 LARGEST_CACHE = 1 << 28
@@ -44,8 +49,9 @@ class Embedder:
         self.folder = Path(chosen) if chosen else None
         self.largest = LARGEST_CACHE  # bytes kept in memory
         self.mixes_lengths = False
-        """Whether texts of similar lengths are encoded together: few texts take fewer passes, and the last
-        bits of a representation depend on the texts beside it."""
+        """Whether texts of different lengths are encoded together, for few texts take fewer passes then. They
+        are packed, or, where it is not known how to pack for an encoder, padded to similar lengths; then the
+        last bits of a representation depend on the texts beside it."""
         self.read_from_disk = 0
         """How many representations an earlier run had left in the folder."""
         self._kept: dict[Question, Tensor] = {}
@@ -85,18 +91,35 @@ class Embedder:
         encoder = self.encoder.eval()
         rows = encoder.tokenize(examples)
         found = torch.empty(len(rows), encoder.representation_size)
-        fewest = encoder.processes.parts * (1 if self.mixes_lengths else FEWEST_ROWS)
+        if self.mixes_lengths and can_pack(encoder):
+            self._encode_packed(rows, found)
+            return found
         for numbers in _similar_lengths(rows) if self.mixes_lengths else _equal_lengths(rows):
-            filled = [*numbers, *numbers[:1] * (fewest - len(numbers))]
-            batch = collate(
-                [rows[number] for number in filled],
-                [0] * len(filled),
-                filled,
-                pad_id=int(encoder.tokenizer.pad_token_id),
-                device=encoder.device,
-            )
+            fewest = 1 if self.mixes_lengths else _fewest_rows(len(rows[numbers[0]].ids))
+            filling = encoder.processes.parts * fewest - len(numbers)
+            batch = self._batch(rows, [*numbers, *numbers[:1] * filling])
             found[numbers] = encoder.represent(batch)[: len(numbers)].float().cpu()
         return found
+
+    def _encode_packed(self, rows: Sequence[TokenizedExample], found: Tensor) -> None:
+        """Encode rows of any lengths without padding, as many in a pass as are worth it."""
+        for groups in _packs(rows):
+            tokens = sum(len(rows[number].ids) for numbers in groups for number in numbers)
+            filling = ceil((FEWEST_TOKENS - tokens) / len(rows[groups[-1][0]].ids))
+            filled = [*groups[:-1], [*groups[-1], *groups[-1][:1] * filling]]
+            batches = [self._batch(rows, numbers) for numbers in filled]
+            for numbers, part in zip(groups, represent_packed(self.encoder, batches), strict=True):
+                found[numbers] = part[: len(numbers)]
+
+    def _batch(self, rows: Sequence[TokenizedExample], numbers: Sequence[int]) -> Batch:
+        encoder = self.encoder
+        return collate(
+            [rows[number] for number in numbers],
+            [0] * len(numbers),
+            numbers,
+            pad_id=int(encoder.tokenizer.pad_token_id),
+            device=encoder.device,
+        )
 
 
 class EmbeddingStore:
@@ -159,6 +182,11 @@ def _question(example: Example) -> Question:
     return example.text, example.head, example.tail, example.trigger
 
 
+def _fewest_rows(length: int) -> int:
+    """How many texts of a length a batch needs, so that more of them change no bit."""
+    return max(FEWEST_ROWS, ceil(FEWEST_TOKENS / length))
+
+
 def _equal_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:
     """Batches of row numbers, each of one length, the short texts first."""
     by_length = defaultdict(list)
@@ -167,6 +195,21 @@ def _equal_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:
     for _, numbers in sorted(by_length.items()):
         for at in range(0, len(numbers), BATCH):
             yield numbers[at : at + BATCH]
+
+
+def _packs(rows: Sequence[TokenizedExample]) -> Iterator[list[list[int]]]:
+    """Groups of row numbers, each of one length, as many together as make one pass."""
+    pack: list[list[int]] = []
+    tokens = 0
+    for numbers in _equal_lengths(rows):
+        own = len(numbers) * len(rows[numbers[0]].ids)
+        if pack and tokens + own > MOST_PACKED:
+            yield pack
+            pack, tokens = [], 0
+        pack.append(numbers)
+        tokens += own
+    if pack:
+        yield pack
 
 
 def _similar_lengths(rows: Sequence[TokenizedExample]) -> Iterator[list[int]]:

@@ -31,14 +31,13 @@ class LowerLayers:
     """
 
     def __init__(self, backbone: PreTrainedModel, share: float) -> None:
-        config = backbone.config
-        if config.model_type not in FAMILIES or hasattr(backbone, "embeddings_project"):
+        if not has_plain_layers(backbone):
             raise InvalidSetting(
                 f"Expected an encoder of type {', '.join(FAMILIES)} to freeze layers of, found "
-                f"{config.model_type}: set frozen_layers = 0, or choose another encoder."
+                f"{backbone.config.model_type}: set frozen_layers = 0, or choose another encoder."
             )
         self.share = share
-        self.number = round(share * config.num_hidden_layers)
+        self.number = round(share * backbone.config.num_hidden_layers)
         self._wanted: set[Ids] = set()
         self._kept: dict[Ids, Tensor] = {}
         self._bytes = 0
@@ -66,7 +65,7 @@ class LowerLayers:
             states = self._at_the_cut(backbone, batch, mask, segments)
         if perturbation is not None:
             states = states + perturbation
-        for layer in _layers(backbone)[self.number :]:
+        for layer in layers_of(backbone)[self.number :]:
             states = layer(states, mask)
         return states
 
@@ -101,13 +100,13 @@ class LowerLayers:
             part.eval()  # dropout would give a text other states every time
         embeddings: Any = backbone.embeddings
         states: Tensor = embeddings(input_ids=ids, token_type_ids=segments)
-        for layer in _layers(backbone)[: self.number]:
+        for layer in layers_of(backbone)[: self.number]:
             states = layer(states, mask)
         return states
 
     def _parts(self, backbone: PreTrainedModel) -> list[nn.Module]:
         embeddings: Any = backbone.embeddings
-        return [embeddings, *_layers(backbone)[: self.number]]
+        return [embeddings, *layers_of(backbone)[: self.number]]
 
 
 def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
@@ -116,7 +115,13 @@ def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return (1.0 - mask[:, None, None, :].to(dtype)) * lowest
 
 
-def _layers(backbone: PreTrainedModel) -> nn.ModuleList:
+def has_plain_layers(backbone: PreTrainedModel) -> bool:
+    """Whether the transformer is embeddings and then layers, nothing between and no other order."""
+    return backbone.config.model_type in FAMILIES and not hasattr(backbone, "embeddings_project")
+
+
+def layers_of(backbone: PreTrainedModel) -> nn.ModuleList:
+    """The layers of such a transformer, from below."""
     inner: Any = backbone.encoder
     layers: nn.ModuleList = inner.layer
     return layers

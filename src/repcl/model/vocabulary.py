@@ -28,24 +28,24 @@ class OccurringRows(nn.Embedding):
     """
 
     others: nn.Parameter | None
-    places: Tensor
+    indices: Tensor
     ids: Tensor
     other_ids: Tensor
 
     def __init__(self, table: nn.Embedding, ids: Tensor, *, others_learn: bool) -> None:
         is_other = torch.ones(len(table.weight), dtype=torch.bool, device=ids.device)
         is_other[ids] = False
-        places = torch.full_like(is_other, -1, dtype=torch.long)  # -1 is refused where it is looked up
-        places[ids] = torch.arange(len(ids), device=ids.device)
+        indices = torch.full_like(is_other, -1, dtype=torch.long)  # -1 is refused where it is looked up
+        indices[ids] = torch.arange(len(ids), device=ids.device)
         padding = table.padding_idx
         super().__init__(
             len(ids),
             table.embedding_dim,
-            padding_idx=None if padding is None else int(places[padding]),
+            padding_idx=None if padding is None else int(indices[padding]),
             _weight=table.weight.detach()[ids],
             _freeze=not table.weight.requires_grad,
         )
-        self.register_buffer("places", places, persistent=False)
+        self.register_buffer("indices", indices, persistent=False)
         self.register_buffer("ids", ids, persistent=False)
         self.register_buffer("other_ids", is_other.nonzero()[:, 0], persistent=False)
         is_needed = others_learn and table.weight.requires_grad and len(self.other_ids)
@@ -56,7 +56,7 @@ class OccurringRows(nn.Embedding):
 
     def forward(self, ids: Tensor) -> Tensor:
         """The embeddings of tokens, (..., dim)."""
-        return super().forward(self.places[ids])
+        return super().forward(self.indices[ids])
 
     def follow_decay(self, optimizer: torch.optim.Optimizer) -> None:
         """Keep count of the decay that every step of this optimizer would apply to the other rows."""
@@ -115,7 +115,7 @@ def output_rows(table: nn.Embedding) -> list[Tensor]:
 
 def output_places(table: nn.Embedding, ids: Tensor) -> Tensor:
     """Where tokens with these ids stand among the scores."""
-    return table.places[ids] if isinstance(table, OccurringRows) else ids
+    return table.indices[ids] if isinstance(table, OccurringRows) else ids
 
 
 def drop_other_rows(table: nn.Embedding) -> None:

@@ -18,6 +18,7 @@ import uvicorn
 from repcl.errors import RepclError, shortened
 from repcl.serving.app import create_app
 from repcl.serving.gate import Gate
+from repcl.serving.memory import share_one_heap
 from repcl.serving.options import Options, bracketed, is_every_address
 from repcl.serving.service import Service
 
@@ -39,6 +40,7 @@ def serve(
     listening = _listening(options.host, port)
     with listening:
         use_few_threads()
+        share_one_heap()
         warnings.simplefilter("ignore")  # warnings quote texts, and nobody reads a service's terminal
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
         logging.getLogger("repcl.serving").setLevel(logging.INFO)

@@ -24,9 +24,6 @@ class Right(NamedTuple):
         return self.correct / self.texts if self.texts else None
 
 
-NONE_CHECKED = Right(0, 0)
-
-
 def was_right(state: ClassifierState) -> dict[str, Right]:
     """Checked texts of every class, before or after a change."""
     checks = state.checks_before().values()

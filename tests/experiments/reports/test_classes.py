@@ -49,7 +49,7 @@ def test_every_class_has_its_accuracy_with_each_method_hardest_first(tmp_path):
 
 def test_without_predictions_there_is_no_table_of_every_class(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True]), classes=CLASSES)
-    next(tmp_path.rglob("predictions.jsonl")).unlink()
+    next(tmp_path.rglob("predictions.jsonl.gz")).unlink()
     assert every_class_table(only(tmp_path)) is None
 
 

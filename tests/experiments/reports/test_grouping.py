@@ -3,6 +3,7 @@
 import pytest
 
 from repcl.errors import ResultMismatch
+from repcl.evaluation import read_predictions, write_predictions
 from repcl.experiments.reports.grouping import load_runs, row_names
 from tests.experiments.made_up import only, two_tasks, write_grid, write_run
 
@@ -26,8 +27,8 @@ def test_a_changed_metric_is_found(tmp_path):
 
 def test_lost_predictions_are_found(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True], [True, True]), classes=[["old"], ["new"]])
-    path = next(tmp_path.rglob("predictions.jsonl"))
-    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    path = next(tmp_path.rglob("predictions.jsonl.gz"))
+    write_predictions(path, read_predictions(path)[:-1])
     with pytest.raises(ResultMismatch, match="number of test examples = 4, its predictions give 3"):
         load_runs(tmp_path)
 
@@ -41,6 +42,6 @@ def test_only_what_became_of_classes_is_kept_of_the_predictions(tmp_path):
 
 def test_a_run_without_stored_predictions_is_read_too(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]])
-    next(tmp_path.rglob("predictions.jsonl")).unlink()
+    next(tmp_path.rglob("predictions.jsonl.gz")).unlink()
     [run] = only(tmp_path).methods[0].runs
     assert run.forgetting == {}

@@ -8,6 +8,7 @@ from tests.experiments.made_up import (
     cells,
     only,
     two_tasks,
+    write_grid,
     write_run,
 )
 
@@ -91,3 +92,13 @@ def test_runs_that_read_stored_embeddings_do_not_count_beside_others(tmp_path):
 def test_a_method_whose_runs_all_read_stored_embeddings_is_named(tmp_path):
     shown = costs_of(tmp_path, fea=[timed(9, 8)], ncm=[timed(9, 1, embeddings_read=7)])
     assert shown.notes[0].endswith("Stored embeddings were read, which saves time: ncm.")
+
+
+def test_rows_say_in_how_many_rounds_their_predictions_are_stored(tmp_path):
+    write_grid(tmp_path, {"fea": 0.5, "repcl": 0.5, "ncm": 0.5}, rounds=2)
+    (tmp_path / "demo/fea/round-1/predictions.jsonl.gz").unlink()
+    for round in range(2):
+        (tmp_path / f"demo/ncm/round-{round}/predictions.jsonl.gz").unlink()
+    table = origin_table(only(tmp_path))
+    told = {row: cells(table, row)["predictions"] for row in ("fea", "repcl", "ncm")}
+    assert told == {"fea": "stored in 1 of 2 rounds", "repcl": "stored", "ncm": "not stored"}

@@ -195,6 +195,6 @@ def test_forgotten_classes_are_judged_by_the_rounds_in_which_they_were_not_learn
 
 def test_without_predictions_no_classes_are_listed(tmp_path):
     write_run(tmp_path, "fea", two_tasks([True, False]), classes=[["old"], ["new"]])
-    next(tmp_path.rglob("predictions.jsonl")).unlink()
+    next(tmp_path.rglob("predictions.jsonl.gz")).unlink()
     assert forgotten_table("demo", only(tmp_path).methods[0]) is None
     assert write_report(tmp_path, load_runs(tmp_path)).is_file()

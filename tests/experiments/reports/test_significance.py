@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from repcl.experiments.reports.significance import choose_reference, significance_table
+from repcl.experiments.reports.significance import choose_reference, significance_table, significance_tables
 from tests.experiments.made_up import (
     cells,
     class_names,
@@ -66,3 +66,29 @@ def test_a_reference_that_is_the_best_of_the_same_data_or_not_the_wanted_one_is_
 def test_a_single_method_has_no_table_of_tests(tmp_path):
     write_grid(tmp_path, {"fea": 0.9})
     assert significance_table(only(tmp_path)) is None
+
+
+def test_average_accuracy_over_tasks_has_a_table_of_its_own_without_methods_tested_at_the_end(tmp_path):
+    write_grid(tmp_path, {"repcl": 0.98, "fea": 0.8, "joint": 0.99}, rounds=5, each=3)
+    runs = only(tmp_path)
+    final, average = significance_tables(runs)
+    assert (final.name, average.name) == ("demo-significance", "demo-significance-average")
+    assert [row[0].text for row in final.rows] == ["fea", "joint"]
+    assert [row[0].text for row in average.rows] == ["fea"]
+    values = {
+        method.name: [result.average_incremental_accuracy for result in method.results]
+        for method in runs.methods
+    }
+    expected = stats.ttest_rel(values["repcl"], values["fea"]).pvalue
+    assert average.rows[0][3].values[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_rounds_for_80_percent_stand_only_where_a_test_shows_nothing(tmp_path):
+    write_grid(tmp_path, {"repcl": 0.9, "fea": 0.88, "sequential": 0.3}, rounds=5, each=3)
+    table = significance_table(only(tmp_path))
+    assert table is not None
+    told = {row: cells(table, row) for row in ("fea", "sequential")}
+    assert told["fea"]["at 5 %"] == "no difference shown"
+    assert told["fea"]["rounds for 80 %"].removeprefix("over ").isdigit()
+    assert told["sequential"]["rounds for 80 %"] == "–"
+    assert any(note.startswith("Rounds for 80 %: ") for note in table.notes)

@@ -47,9 +47,9 @@ def test_representations_are_saved_after_every_task_with_their_cost(tmp_path):
 def test_saving_changes_no_number_of_the_run(tmp_path):
     plain, kept = run("repcl", tmp_path / "a"), run("repcl", tmp_path / "b", save_representations=True)
     assert plain.accuracy_matrix == kept.accuracy_matrix
-    assert (tmp_path / "a/toy/repcl/round-1/predictions.jsonl").read_text() == (
-        tmp_path / "b/toy/repcl/round-1/predictions.jsonl"
-    ).read_text()
+    assert (tmp_path / "a/toy/repcl/round-1/predictions.jsonl.gz").read_bytes() == (
+        tmp_path / "b/toy/repcl/round-1/predictions.jsonl.gz"
+    ).read_bytes()
 
 
 @pytest.mark.parametrize(

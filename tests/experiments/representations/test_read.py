@@ -67,8 +67,10 @@ def test_a_run_without_its_last_moment_is_named_with_what_to_type(tmp_path):
 
 def test_a_run_without_predictions_is_named_with_what_to_type(tmp_path):
     run = write_saved(tmp_path, tasks=2, files=3, found=())
-    (tmp_path / "demo/fea/round-0/predictions.jsonl").unlink()
-    with pytest.raises(ResultMismatch, match=r"predictions\.jsonl is missing, .* --fresh to: repcl bench"):
+    (tmp_path / "demo/fea/round-0/predictions.jsonl.gz").unlink()
+    with pytest.raises(
+        ResultMismatch, match=r"predictions\.jsonl\.gz is missing, .* --fresh to: repcl bench"
+    ):
         analyze_run(run, EstimatorSettings())
 
 

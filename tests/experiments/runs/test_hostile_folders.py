@@ -1,6 +1,7 @@
 """Folders of runs that somebody damaged, or laid out to lead elsewhere."""
 
 import errno
+import gzip
 import json
 import shutil
 import threading
@@ -65,7 +66,8 @@ def test_a_result_that_is_none_is_refused_in_one_sentence(tmp_path: Path, conten
 @pytest.mark.parametrize("content", NOT_OURS[1:], ids=range(1, len(NOT_OURS)))
 def test_predictions_that_are_none_are_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
     folder = one_run(tmp_path)
-    (folder.path / "predictions.jsonl").write_bytes(content.encode(errors="surrogatepass"))
+    packed = gzip.compress(content.encode(errors="surrogatepass"))
+    (folder.path / "predictions.jsonl.gz").write_bytes(packed)
     with pytest.raises(ResultMismatch, match=r"line 1: expected .*|number of test examples"):
         folder.earlier(fingerprint(folder))
 

@@ -41,7 +41,7 @@ def numbers(out: Path) -> dict[str, dict]:
     results = {}
     for path in sorted(out.glob("*/*/*/result.json")):
         content = json.loads(path.read_text())
-        del content["seconds"], content["command"]
+        del content["seconds"], content["command"], content["finished"]
         results[str(path.relative_to(out))] = content
     return results
 

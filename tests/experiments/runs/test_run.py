@@ -33,7 +33,7 @@ def run(method: str = "fea", out: Path | None = None, **options: object):
 
 def without_times(path: Path) -> dict:
     content = json.loads(path.read_text())
-    del content["seconds"]
+    del content["seconds"], content["finished"]
     return content
 
 
@@ -98,7 +98,7 @@ def test_a_half_written_checkpoint_is_ignored(tmp_path):
 def test_no_checkpoint_is_left_after_the_end(tmp_path):
     run("fea", tmp_path)
     assert sorted(path.name for path in (tmp_path / "toy/fea/round-1").iterdir()) == [
-        "predictions.jsonl",
+        "predictions.jsonl.gz",
         "result.json",
         "wrong-texts.json.gz",
     ]
@@ -106,7 +106,7 @@ def test_no_checkpoint_is_left_after_the_end(tmp_path):
 
 def test_metrics_can_be_recomputed_from_the_stored_predictions(tmp_path):
     result = run("fea", tmp_path)
-    scores = score_predictions(read_predictions(tmp_path / "toy/fea/round-1/predictions.jsonl"), 3)
+    scores = score_predictions(read_predictions(tmp_path / "toy/fea/round-1/predictions.jsonl.gz"), 3)
     assert scores.final_accuracy == result.final_accuracy
     assert scores.accuracy_matrix.as_lists() == result.accuracy_matrix
     assert scores.forgetting_rate == result.forgetting_rate

@@ -1,5 +1,6 @@
 """The run store: runs are found and read once, and what is damaged is named."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,23 @@ def test_metrics_that_their_predictions_give_are_accepted(tmp_path: Path) -> Non
 
 def test_a_run_says_whether_its_predictions_are_stored(tmp_path: Path) -> None:
     write_grid(tmp_path, {"fea": 0.5}, rounds=2)
-    (tmp_path / "demo/fea/round-1/predictions.jsonl").unlink()
+    (tmp_path / "demo/fea/round-1/predictions.jsonl.gz").unlink()
     assert [run.has_predictions for run in RunStore(tmp_path).runs()] == [True, False]
+
+
+def test_predictions_of_an_earlier_version_are_read_unpacked_and_go_when_the_run_starts_over(
+    tmp_path: Path,
+) -> None:
+    write_grid(tmp_path, {"fea": 0.5}, rounds=1)
+    folder = RunStore(tmp_path).folder("demo", "fea", 0)
+    result, packed = folder.path / "result.json", folder.path / "predictions.jsonl.gz"
+    packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+    packed.unlink()
+    result.write_text(result.read_text().replace("predictions.jsonl.gz", "predictions.jsonl"))
+    check(tmp_path)
+    assert RunStore(tmp_path).runs()[0].has_predictions
+    folder.start_over()
+    assert list(folder.path.iterdir()) == []
 
 
 def test_a_folder_without_runs_names_a_command_that_makes_some(tmp_path: Path) -> None:

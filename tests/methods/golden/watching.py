@@ -157,7 +157,7 @@ def copied(method: nn.Module) -> State:
 def of_all_rows(gradients: State, table: nn.Embedding) -> None:
     """Put gradients of word embeddings where they belong in the whole table."""
     if isinstance(table, OccurringRows) and WORDS in gradients:
-        whole = torch.zeros(len(table.places), table.embedding_dim)
+        whole = torch.zeros(len(table.indices), table.embedding_dim)
         whole[table.ids] = gradients[WORDS]
         if OTHERS in gradients:
             whole[table.other_ids] = gradients.pop(OTHERS)

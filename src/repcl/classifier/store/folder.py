@@ -355,12 +355,11 @@ class ModelFolder:
         derived = {one.number: {blob.file for blob in one.contents.derived.values()} for one in revisions}
         needed |= derived.get(in_use, set()) | self._exported(revisions)
         listed = {*listed, *(name for names in derived.values() for name in names)}
-        patience = (
-            LARGEST_FILE  # bytes that are hashed; a stranger's folder may hold more than anyone can read
-        )
+        # how many bytes are hashed at most: a stranger's folder may hold more than anyone can read
+        unread = LARGEST_FILE
         for name in self._names(BLOBS):
-            if name not in needed and self._is_own_blob(name, listed, patience):
-                patience -= os.lstat(self.path / BLOBS / name).st_size
+            if name not in needed and self._is_own_blob(name, listed, unread):
+                unread -= os.lstat(self.path / BLOBS / name).st_size
                 os.unlink(self.path / BLOBS / name)
 
     def _exported(self, revisions: Sequence[Revision]) -> set[str]:

@@ -127,6 +127,8 @@ class Comparison(Record):
         reasons: why the update should not be used; empty when all is well.
         lost_texts: a few texts that were right before and are wrong now. They are for the eyes of whoever
             made the update, and are not written into a model folder.
+        doubtful_texts: texts of the update whose labels contradict what was learned from all others, with the
+            labels that those speak for. They are not written into a model folder either.
     """
 
     compared: Count = 0
@@ -140,6 +142,7 @@ class Comparison(Record):
     p_value: Share | None = None
     reasons: tuple[str, ...] = ()
     lost_texts: Annotated[tuple[LostText, ...], Field(exclude=True)] = ()
+    doubtful_texts: Annotated[tuple[LostText, ...], Field(exclude=True)] = ()
 
     @property
     def is_refused(self) -> bool:

@@ -188,7 +188,7 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
     target = chosen_device(device)
     shapes = {name: _empty_tensor(blobs, blob) for name, blob in contents.tensors.items()}
     for name, parts in contents.pieces.items():
-        shapes[name] = _joined([_empty_tensor(blobs, blob) for blob in parts])
+        shapes[name] = _joined_empty([_empty_tensor(blobs, blob) for blob in parts])
     empty = empty_encoder(
         contents.encoder.name,
         blobs.get(contents.encoder.config),
@@ -224,6 +224,14 @@ def _joined(parts: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(parts))
     except (RuntimeError, TypeError) as error:
         raise DamagedModel(f"The pieces of a tensor do not fit ({one_line(error)}).") from error
+
+
+def _joined_empty(parts: Sequence[Tensor]) -> Tensor:
+    """The same without numbers; torch would load its compiler to join them, for seconds."""
+    kinds = {(part.dtype, part.shape[1:]) for part in parts if part.ndim}
+    if len(kinds) != 1 or not all(part.ndim for part in parts):
+        raise DamagedModel("The pieces of a tensor do not fit.")
+    return parts[0].new_empty((sum(map(len, parts)), *parts[0].shape[1:]))
 
 
 def _check_names(method: Method, weights: Mapping[str, Tensor]) -> None:

@@ -1,7 +1,9 @@
 """`repcl demo`: a support desk learns week by week; the first thing to run."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 NEXT = (
     "repcl learn mymodel tickets.csv        # your CSV, with columns text and label",
     'repcl predict mymodel "money back please"',
+    "repcl serve mymodel --open             # the same in a browser",
 )
 
 
@@ -41,16 +44,26 @@ def demo(
     for line in [*_weeks(story), *_asked(story.answers), *_undone(story), *_beside(story, stored)]:
         say(line)
     header = Header("A support desk that keeps learning", lead(story))
-    page = write_page(out, header, demo_sections(story, stored, NEXT))
+    next_lines = [*activation(), *NEXT]
+    page = write_page(out, header, demo_sections(story, stored, next_lines))
     for line in [
         "",
-        f"The same as a page: {page}",
-        f"The model: {out / 'desk'}, taught and asked in {story.cpu_seconds:.0f} s of processor time",
+        f"The same as a page for your browser: {page}",
+        f"The model is in {out / 'desk'}; all this took {story.cpu_seconds:.0f} s of processor time.",
         "",
         "Now with texts of your own:",
-        *(f"  {line}" for line in NEXT),
+        *(f"  {line}" for line in next_lines),
     ]:
         say(line)
+
+
+def activation() -> list[str]:
+    """What makes `repcl` a command where it is none yet, as after `make demo`."""
+    activate = Path(sys.prefix, "bin", "activate")
+    if which("repcl") or not activate.exists():
+        return []
+    here = Path.cwd()
+    return [f"source {activate.relative_to(here) if activate.is_relative_to(here) else activate}"]
 
 
 def _weeks(story: "Story") -> list[str]:
@@ -58,10 +71,10 @@ def _weeks(story: "Story") -> list[str]:
     worst = story.most_changed
     lines = [
         "",
-        f"Week 1: taught {old} intents by {story.texts[0]} texts.",
-        f"Week 2: taught {new} more by {story.texts[1]} texts; the old texts were not read again.",
+        f"Week 1: taught {old} intents with {story.texts[0]} texts.",
+        f"Week 2: taught {new} more with {story.texts[1]} texts; the old texts were not read again.",
         "",
-        _columns("Right, of texts it never learned", "after week 1", "after week 2"),
+        _columns("Accuracy on texts it never learned", "after week 1", "after week 2"),
         _columns(
             f"{old} old intents ({story.tested[0]} texts)", _share(story.old_before), _share(story.old_after)
         ),
@@ -69,7 +82,7 @@ def _weeks(story: "Story") -> list[str]:
         _columns(f"all {old + new}", "–", _share(story.all_after)),
     ]
     if worst.change:
-        lines.append(f"Most was lost by {worst.name}: {_share(worst.before)}, then {_share(worst.after)}.")
+        lines.append(f"{worst.name} lost most: from {_share(worst.before)} to {_share(worst.after)}.")
     return lines
 
 
@@ -80,7 +93,9 @@ def _asked(answers: "Sequence[Answer]") -> list[str]:
 
 def _answer(one: "Answer") -> str:
     return (
-        "unknown: none of the intents fits" if one.is_unknown else f"{one.label} ({one.confidence:.0%} sure)"
+        "unknown: it fits none of the intents"
+        if one.is_unknown
+        else f"{one.label} ({one.confidence:.0%} sure)"
     )
 
 

@@ -69,7 +69,7 @@ def _intents(story: Story) -> Table:
         [[*_row(one.name, one.before, one.after), _percent(one.change)] for one in group]
         for group in (old, new)
     ]
-    return Table("intents", "Accuracy in percent", columns, groups)
+    return Table("intents", "Accuracy in percent", columns, groups, is_sortable=True)
 
 
 def _answers(story: Story) -> Table:

@@ -35,7 +35,7 @@ class Desk:
         return (*self.weeks[0], *self.weeks[1])
 
     def training_texts(self, names: Sequence[str]) -> list[Example]:
-        """What some classes are taught by."""
+        """What some classes are taught with."""
         return [example for name in names for example in self.splits[name].train]
 
     def test_texts(self, names: Sequence[str]) -> list[Example]:
@@ -83,11 +83,11 @@ class BadUpdate:
 
     def told(self, before: float) -> list[str]:
         """The same in sentences, each short enough for a terminal; `before` is the accuracy before it."""
-        verdict = "refused it" if self.is_refused else "let it pass"
+        verdict = "refused it" if self.is_refused else "let it through"
         return [
-            f"Taught {self.texts} texts, each under the label of another intent.",
+            f"Taught {self.texts} texts, each with the label of another intent.",
             f"The guard {verdict}.",
-            f"Used all the same, it would bring {before:.1%} down to {self.accuracy_if_used:.1%}.",
+            f"Used anyway, it would lower accuracy from {before:.1%} to {self.accuracy_if_used:.1%}.",
             f"Rolled back to revision {self.revision}: {self.accuracy_after_rollback:.1%} again.",
         ]
 

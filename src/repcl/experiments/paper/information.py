@@ -11,7 +11,7 @@ from repcl.evaluation import summarize
 from repcl.experiments.paper.numbers import Paper
 from repcl.experiments.reports.analysis_tables import caution_notes
 from repcl.experiments.reports.figures import draw_fitting, draw_probes, draw_spectra
-from repcl.experiments.reports.grouping import BenchmarkRuns
+from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.html import Folded, Grid, Part
 from repcl.experiments.reports.scores import accuracy_cell, mark_notes, mixed_notes
 from repcl.experiments.reports.table import (
@@ -283,6 +283,25 @@ def _falling(values: Mapping[str, float]) -> str:
     ranked = sorted(values, key=lambda name: -values[name])
     signs = ["=" if f"{values[a]:.2f}" == f"{values[b]:.2f}" else ">" for a, b in pairwise(ranked)]
     return ranked[0] + "".join(f" {sign} {name}" for sign, name in zip(signs, ranked[1:], strict=True))
+
+
+def info_nce_by_round(method: MethodRuns, quantity: Quantity) -> dict[int, float]:
+    """InfoNCE's bound of a quantity in the rounds that were analyzed."""
+    found = {
+        run.result.round: _estimate(run.analysis.representations, quantity).info_nce
+        for run in method.runs
+        if run.analysis is not None and run.analysis.representations is not None
+    }
+    return {round: value for round, value in found.items() if value is not None}
+
+
+def variance_by_round(method: MethodRuns) -> dict[int, float]:
+    """The sum of the first eigenvalues after task 1, of vectors of length 1, in the rounds analyzed."""
+    return {
+        run.result.round: sum(run.analysis.representations.first.unit)
+        for run in method.runs
+        if run.analysis is not None and run.analysis.representations is not None
+    }
 
 
 def _analyzed_rounds(runs: BenchmarkRuns, name: str) -> list[RunAnalysis]:

@@ -51,6 +51,7 @@ def every_class_table(runs: BenchmarkRuns) -> Table | None:
         [Column("class", is_text=True), *map(Column, known)],
         [[[word(label), *map(number, rows[label])] for label in ranked]],
         ["Over the test texts of all rounds. Hardest is the lowest mean over methods."],
+        is_sortable=True,
     )
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -25,20 +24,20 @@ class Run:
     """One finished run.
 
     Attributes:
-        finished: when its result was written.
         analysis: None where it was not made.
         forgetting: drop of each class from its best earlier accuracy; empty without stored predictions.
         last_guesses: for each class, what its test texts are taken for in the end. Only the counts
             are kept: the predictions of a large grid do not fit in memory.
         wrong_texts: some texts with a wrong answer in the end; empty in runs of earlier versions.
+        has_predictions: whether they are stored, so that every metric was computed from them again.
     """
 
     result: Result
-    finished: datetime
     analysis: RunAnalysis | None
     forgetting: Mapping[str, float]
     last_guesses: Mapping[str, Counter[str]]
     wrong_texts: Sequence[WrongText]
+    has_predictions: bool
 
 
 @dataclass(frozen=True)
@@ -169,11 +168,11 @@ def _read(folder: Path) -> Iterator[Run]:
         forgetting = class_forgetting(tested)
         yield Run(
             stored.result,
-            stored.finished,
             stored.analysis(),
             forgetting,
             _last_guesses(tested),
             stored.wrong_texts(),
+            stored.has_predictions,
         )
 
 

@@ -1,7 +1,9 @@
 """The page: sections of text, tables and figures as one HTML file that opens without a network."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib import resources
 
 from jinja2 import Environment, StrictUndefined
@@ -97,8 +99,13 @@ def render_page(header: Header, sections: Sequence[Section]) -> str:
     environment.filters |= {"kind": lambda part: type(part).__name__, "css_classes": _css_classes}
     files = resources.files("repcl.experiments.reports")
     template = environment.from_string(files.joinpath("page.html.jinja").read_text(encoding="utf-8"))
-    style = files.joinpath("style.css").read_text(encoding="utf-8")
-    return template.render(header=header, sections=sections, style=style) + "\n"
+    style, script = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "sort.js"))
+    # a browser runs the script of this hash and no other
+    script_hash = b64encode(sha256(script.encode()).digest()).decode()
+    found = template.render(
+        header=header, sections=sections, style=style, script=script, script_hash=script_hash
+    )
+    return found + "\n"
 
 
 def _css_classes(column: Column) -> str:

@@ -38,6 +38,7 @@ def origin_table(runs: BenchmarkRuns) -> Table:
         *(Column(title) for title in ("tasks", "classes", "training texts", "test texts")),
         Column("complete", is_text=True),
         Column("capped", is_text=True),
+        Column("predictions", is_text=True),
     ]
     rows = [
         [
@@ -51,6 +52,7 @@ def origin_table(runs: BenchmarkRuns) -> Table:
             count(method.results[0].data.test),
             word("yes" if all(result.data.complete for result in method.results) else "no"),
             word("yes" if any(result.data.capped for result in method.results) else "no"),
+            word(_stored_predictions(method)),
         ]
         for method in runs.methods
     ]
@@ -118,6 +120,14 @@ def total_seconds(runs: BenchmarkRuns) -> tuple[str, dict[str, float]]:
 def commands(results: Sequence[Result]) -> list[str]:
     """What was typed to make the runs."""
     return list(dict.fromkeys(result.command for result in results if result.command))
+
+
+def _stored_predictions(method: MethodRuns) -> str:
+    """In how many rounds predictions are stored, from which anyone can compute every metric again."""
+    stored = sum(run.has_predictions for run in method.runs)
+    if stored in (0, len(method.runs)):
+        return "stored" if stored else "not stored"
+    return f"stored in {stored} of {len(method.runs)} rounds"
 
 
 def _other_bytes(result: Result) -> list[str]:

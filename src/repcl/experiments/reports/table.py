@@ -51,6 +51,7 @@ class Table:
         name: of its files.
         title: what it shows.
         notes: sentences below it.
+        is_sortable: whether readers of the page may sort its rows by a column.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Table:
     columns: Sequence[Column]
     groups: Sequence[Sequence[Row]]
     notes: Sequence[str] = ()
+    is_sortable: bool = False
 
     @property
     def file_name(self) -> str:

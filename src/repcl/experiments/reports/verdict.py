@@ -17,7 +17,7 @@ def report_header(benchmarks: Sequence[BenchmarkRuns]) -> Header:
     """The top of the page about these runs."""
     results = [result for runs in benchmarks for result in runs.results]
     verdicts = [verdict(runs) for runs in benchmarks]
-    return Header(TITLE, _lead(benchmarks, results), verdicts, [_made(benchmarks, results), *_typed(results)])
+    return Header(TITLE, _lead(benchmarks, results), verdicts, [_made(results), *_typed(results)])
 
 
 def verdict(runs: BenchmarkRuns) -> str:
@@ -73,7 +73,7 @@ def _shown_accuracy(method: MethodRuns) -> float:
 
 def _percent(method: MethodRuns) -> str:
     summary = method.summary("final_accuracy")
-    return "no measured accuracy" if summary is None else f"{summary.mean:.1f}\u00a0%"
+    return "no measured accuracy" if summary is None else f"{summary.mean:.1f}%"
 
 
 def _lead(benchmarks: Sequence[BenchmarkRuns], results: Sequence[Result]) -> str:
@@ -87,16 +87,18 @@ def _lead(benchmarks: Sequence[BenchmarkRuns], results: Sequence[Result]) -> str
     )
 
 
-def _made(benchmarks: Sequence[BenchmarkRuns], results: Sequence[Result]) -> Paragraph:
-    """When the last run ended, and how long all took."""
-    last = max(run.finished for runs in benchmarks for method in runs.methods for run in method.runs)
+def _made(results: Sequence[Result]) -> Paragraph:
+    """When the last run ended, where all say so, and how long all took."""
+    ended = [result.finished for result in results]
+    known_ends = [moment for moment in ended if moment is not None]
+    last = f"Last result: {max(known_ends):%Y-%m-%d %H:%M} UTC. " if len(known_ends) == len(ended) else ""
     took = f"{duration(sum(result.seconds.all for result in results))} of wall time"
     processor = [result.seconds.processor_all for result in results]
     known = [spent for spent in processor if spent is not None]
     if len(known) == len(processor):
         took += f", {duration(sum(known))} of processor time"
     runs = "The run took" if len(results) == 1 else "All runs together took"
-    return Paragraph(f"Last result: {last:%Y-%m-%d %H:%M} UTC. {runs} {took}.")
+    return Paragraph(f"{last}{runs} {took}.")
 
 
 def _typed(results: Sequence[Result]) -> list[Part]:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from repcl.errors import MissingData, ResultMismatch, UnknownName
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import Recipe, noted_recipes
+from repcl.experiments.paper.verdicts import verdict_table
 from repcl.experiments.reports.classes import (
     all_guesses,
     every_class_table,
@@ -52,7 +53,7 @@ from repcl.experiments.reports.scores import (
     results_table,
     tasks_table,
 )
-from repcl.experiments.reports.significance import significance_table
+from repcl.experiments.reports.significance import significance_tables
 from repcl.experiments.reports.table import Table
 from repcl.experiments.reports.verdict import ranked_methods, report_header
 from repcl.files import open_plain, read_plain, write_whole
@@ -61,6 +62,8 @@ PAGE = "report.html"
 OURS = b'<meta name="generator" content="repcl"/>'  # by which a page is known to be a report
 BEGINNING = 1 << 16
 LARGEST_PAGE = 1 << 30
+MOST_MATRICES = 6  # of methods; those of more methods are folded
+LONGEST_TABLE = 15  # rows; longer ones are folded
 TABLE_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 _LINK = re.compile(r'href="(tables|figures)/([^"]+\.(?:md|tex|csv|svg|png))"')
 
@@ -109,7 +112,9 @@ def write_page(folder: Path, header: Header, sections: Sequence[Section]) -> Pat
 def _recipe_section(recipe: Recipe, benchmarks: Benchmarks) -> Section:
     tables = recipe.make_tables(benchmarks, recipe.methods, load_paper())
     explanation = [explained(recipe.explanation)] if recipe.explanation else []
-    parts = [*explanation, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
+    verdicts = verdict_table(recipe.name, benchmarks, load_paper())
+    told = [] if verdicts is None else [verdicts]
+    parts = [*explanation, *told, *tables, *recipe.make_figures(benchmarks, recipe.methods)]
     return Section(f"recipe-{recipe.name}", recipe.title, parts)
 
 
@@ -137,12 +142,12 @@ def _significance_section(benchmarks: Benchmarks, against: str | None) -> Sectio
         "A difference in points is positive where the chosen method is better. Both tests compare "
         "the same rounds of both methods; Holm's correction keeps the chance of any false alarm in "
         "a table at 5 %, if that method was chosen beforehand. Rounds differ in class order or split, and "
-        "share texts: take p values as a guide."
+        "share texts: take p values as a guide. Average accuracy over tasks is tested by itself: it scatters "
+        "less from round to round than final accuracy does, so fewer rounds show a difference."
     )
 
     def compare(runs: BenchmarkRuns) -> list[Part]:
-        table = significance_table(runs, against)
-        return [table] if table is not None else [Paragraph(_why_no_test(runs))]
+        return [*significance_tables(runs, against)] or [Paragraph(_why_no_test(runs))]
 
     return _make_section("significance", "Are the differences real?", [explanation], benchmarks, compare)
 
@@ -181,11 +186,20 @@ def _matrices_section(benchmarks: Benchmarks) -> Section:
 
 
 def _draw_matrices(runs: BenchmarkRuns) -> list[Part]:
-    """A matrix of each method that has more than its last row."""
+    """A matrix of each method that has more than its last row; of many methods, the best come first."""
     late = [method.name for method in runs.methods if method.is_tested_at_the_end_only]
-    drawn: list[Part] = [draw_matrix(runs.name, method) for method in runs.methods if method.name not in late]
+    tested = [method for method in runs.methods if method.name not in late]
+    if len(tested) > MOST_MATRICES:
+        ranked = [method.name for method in ranked_methods(runs)]
+        tested.sort(key=lambda method: ranked.index(method.name) if method.name in ranked else len(ranked))
+    drawn: list[Part] = [draw_matrix(runs.name, method) for method in tested]
+    shown, more = drawn[:MOST_MATRICES], drawn[MOST_MATRICES:]
     told = f"Tested after the last task only, so without a matrix: {', '.join(late)}."
-    return [*([Grid(drawn)] if drawn else []), *([Paragraph(told)] if late else [])]
+    return [
+        *([Grid(shown)] if shown else []),
+        *([Folded(f"The other {len(more)} methods", [Grid(more)])] if more else []),
+        *([Paragraph(told)] if late else []),
+    ]
 
 
 def _classes_section(benchmarks: Benchmarks) -> Section:
@@ -231,10 +245,17 @@ def _every_class_section(benchmarks: Benchmarks) -> Section:
 
     def list_classes(runs: BenchmarkRuns) -> list[Part]:
         table = every_class_table(runs)
-        shown = Paragraph("No predictions are stored.") if table is None else table
-        return [shown, Folded("Classes of each task", [order_table(runs)])]
+        return [
+            Paragraph("No predictions are stored.") if table is None else _folded_if_long(table),
+            Folded("Classes of each task", [order_table(runs)]),
+        ]
 
     return _make_section("every-class", "Every class", [], benchmarks, list_classes)
+
+
+def _folded_if_long(table: Table) -> Part:
+    rows = len(table.rows)
+    return Folded(f"All {rows} classes, hardest first", [table]) if rows > LONGEST_TABLE else table
 
 
 def _costs_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:

@@ -7,7 +7,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from repcl.errors import ResultMismatch
@@ -75,7 +83,11 @@ class SavedRepresentations(BaseModel):
 
 
 class Result(BaseModel):
-    """One method on one round of one benchmark."""
+    """One method on one round of one benchmark.
+
+    Attributes:
+        finished: when the run ended; None in results of earlier versions.
+    """
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -93,6 +105,7 @@ class Result(BaseModel):
     threads: int
     processes: int = 1
     precision: str = "no"
+    finished: AwareDatetime | None = None
     data: DataSummary
     class_order: Annotated[list[list[str]], Field(min_length=1)]
     accuracy_matrix: list[list[float | None]]
@@ -126,7 +139,7 @@ class Result(BaseModel):
 
     def to_json(self) -> str:
         """The content of `result.json`."""
-        return json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
 def read_result(path: Path) -> Result:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
+from datetime import datetime, timezone
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,7 @@ def summarize_run(
         threads=options.threads,
         processes=options.processes.number,
         precision=options.processes.precision,
+        finished=datetime.now(timezone.utc).replace(microsecond=0),
         data=DataSummary(
             files=dict(provenance.files),
             train=sum(len(task.train) for task in stream.tasks),

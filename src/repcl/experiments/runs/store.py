@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from math import isclose
 from pathlib import Path
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
     from repcl.methods import Method
     from repcl.model import Encoder, Processes
 
-RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl", "analysis.json"
+RESULT, PREDICTIONS, ANALYSIS = "result.json", "predictions.jsonl.gz", "analysis.json"
+UNPACKED_PREDICTIONS = "predictions.jsonl"  # in runs of earlier versions
 WRONG_TEXTS = "wrong-texts.json.gz"
 REPRESENTATIONS, TRACKING = "representations", "tracking"
 PROGRESS, LOCK = "progress.json", ".lock"
@@ -54,9 +54,9 @@ MOMENT = re.compile(r"\d{9,}(\.\d+)?")
 CHECKPOINT = re.compile(r"checkpoint-(\d{1,6})")
 SAVED = re.compile(r"after-\d{1,6}\.safetensors")
 DRAWN = re.compile(r"analysis(-authors)?(-(fitting-[a-z-]+|spectrum|drift|probes-\d+)\.(svg|png)|\.json)")
+OWN_FILES = "|".join(map(re.escape, (RESULT, PREDICTIONS, UNPACKED_PREDICTIONS, WRONG_TEXTS)))
 UNFINISHED = re.compile(
-    rf"{re.escape(PART)}[0-9a-f]{{12}}-"
-    rf"({re.escape(RESULT)}|{re.escape(PREDICTIONS)}|{re.escape(WRONG_TEXTS)}|{CHECKPOINT.pattern}|{SAVED.pattern})"
+    rf"{re.escape(PART)}[0-9a-f]{{12}}-({OWN_FILES}|{CHECKPOINT.pattern}|{SAVED.pattern})"
 )
 """What files and checkpoints are called that a process was writing when it ended."""
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # some shared file systems have none
@@ -136,11 +136,6 @@ class StoredRun:
 
     folder: Path
     result: Result
-
-    @property
-    def finished(self) -> datetime:
-        """When its result was written."""
-        return datetime.fromtimestamp((self.folder / RESULT).stat().st_mtime, UTC)
 
     @property
     def predictions_file(self) -> Path:
@@ -270,7 +265,7 @@ class RunFolder:
         (self.path / RESULT).unlink(missing_ok=True)  # first, for it must not speak of what is gone
         self._remove_checkpoints()
         remove_named(self.path, DRAWN)
-        remove_named(self.path, re.compile(re.escape(WRONG_TEXTS)))
+        remove_named(self.path, re.compile(OWN_FILES))
         remove_representations(self.representations)
         remove_tracked(self.tracking)
 
@@ -369,10 +364,9 @@ class RunFolder:
 
     def _refuse_foreign(self) -> None:
         """A link inside a run's folder leads to files that are not the run's, and its lock is empty."""
-        own = (RESULT, PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
+        own = (RESULT, PREDICTIONS, UNPACKED_PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
         tracked = (self.tracking / name for name in (TENSORBOARD, WANDB, WANDB_RUN))
-        places = [self.path, *(self.path / name for name in own), *tracked]
-        for path in places:
+        for path in [self.path, *(self.path / name for name in own), *tracked]:
             if path.is_symlink():
                 raise ResultMismatch(
                     f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."

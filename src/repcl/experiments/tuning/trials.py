@@ -120,8 +120,8 @@ def _refuse_foreign(store: Path) -> None:
         return
     tables = None
     if is_plain(store):
-        place = f"{store.absolute().as_uri()}?mode=ro"
-        with suppress(sqlite3.Error), closing(sqlite3.connect(place, uri=True)) as database:
+        address = f"{store.absolute().as_uri()}?mode=ro"
+        with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as database:
             tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
     if tables is None or (tables and "studies" not in tables):
         raise ResultMismatch(f"{store} is no store of trials: move it elsewhere, or use another --out.")

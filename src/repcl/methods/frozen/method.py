@@ -23,6 +23,7 @@ from repcl.methods.frozen.left_out import (
     MOST_PAIRS,
     LeftOut,
     nearest_others,
+    pair_keys,
     row_keys,
     spread_sample,
     times_of,
@@ -58,7 +59,7 @@ class SharingSettings(KeepingSettings):
     def _keeps_what_it_needs(self) -> "SharingSettings":
         if self.multilabel and not self.keep_embeddings:
             raise ValueError(
-                "several labels a text (multilabel) need keep_embeddings = true, which is off where "
+                "several labels per text (multilabel) need keep_embeddings = true, which is off where "
                 "memory_per_class and holdout_per_class are 0"
             )
         return self
@@ -267,6 +268,14 @@ class FrozenMethod(FrozenReader):
             nearest_stranger=nearest_stranger,
         )
 
+    def left_out_examples(self, examples: Sequence[Example]) -> Tensor:
+        """Scores of examples that were learned, each as if it had not been, (examples, seen classes)."""
+        kept, rows, labels = self.ledger.kept, self.embed(examples), self.indices(examples)
+        pairs = pair_keys(row_keys(rows), labels)
+        known, copies = torch.unique(pair_keys(row_keys(kept.rows), kept.labels), return_counts=True)
+        times = copies[torch.searchsorted(known, pairs).clamp(max=len(known) - 1)].double()
+        return self._without_empty(self.left_out_scores(rows, labels, times))
+
     def nearness(self, examples: Sequence[Example]) -> Tensor:
         """Cosine of each example with the nearest one learned, (examples,)."""
         rows = self.embed(examples)
@@ -352,12 +361,6 @@ class FrozenMethod(FrozenReader):
             raise InvalidData(f"More examples of {name!r} are to be forgotten than were learned.")
         self.ledger.book_out(self.embed(examples), indices, self.features, are_known=are_known)
         self._solution = None
-
-    def forget_examples(self, examples: Sequence[Example]) -> None:
-        """Become what the learner would be, had it never seen these examples; emptied classes vanish."""
-        self.take_back(examples, are_known=False)
-        touched, left = {example.label for example in examples}, self.class_sizes()
-        self.regroup_classes({name: [name] for name in self.classes if name not in touched or left[name] > 0})
 
     def absorb(self, other: "FrozenMethod") -> None:
         """Become what the learner would be, had it also seen all that another one learned."""

@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -17,6 +16,8 @@ def ridge_factor(gram: Tensor, ridge: float) -> Tensor:
         gram: G = HᵀH, (features, features) in float64; what is below the diagonal is not read.
         ridge: λ.
     """
+    from scipy.linalg import cho_factor  # takes half a second, and answering needs none
+
     shifted = gram.clone()
     shifted.diagonal().add_(ridge)
     # SciPy takes two thirds of torch's time; one thread, or the bits would depend on the machine.
@@ -32,6 +33,8 @@ def ridge_weights(factor: Tensor, targets: Tensor) -> Tensor:
         factor: of G + λI, from `ridge_factor`.
         targets: Q = HᵀY, (features, classes) in float64; its memory, if it can be, is that of the solution.
     """
+    from scipy.linalg import cho_solve
+
     with threadpool_limits(1):
         solved = cho_solve((factor.numpy(), True), targets.numpy(), overwrite_b=True, check_finite=False)
     return torch.from_numpy(solved)
@@ -44,6 +47,8 @@ def half_solved(factor: Tensor, rows: Tensor) -> Tensor:
         factor: L in float32, which takes half the time and has digits enough.
         rows: h.
     """
+    from scipy.linalg import solve_triangular
+
     with threadpool_limits(1):
         solved = solve_triangular(
             factor.numpy(),

@@ -1,0 +1,264 @@
+"""What the paper claims about its tables and figures, and whether our runs bear it out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from repcl.evaluation import Comparison, holm, paired_comparison
+from repcl.evaluation.statistics import MOST_ROUNDS
+from repcl.experiments.paper.information import Quantity, info_nce_by_round, variance_by_round
+from repcl.experiments.paper.numbers import Paper
+from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
+from repcl.experiments.reports.significance import ALPHA, compare_methods
+from repcl.experiments.reports.table import Column, Row, Table, word
+
+Verdict = Literal["holds", "does not hold", "cannot be told"]
+Pair = tuple[str, str]
+Compare = Callable[[MethodRuns, MethodRuns], Comparison]
+
+DIGITS = {"points": 1, "nats": 2, "in all": 3}
+_BASELINES = ("idbr", "kcn", "kdrk", "emar", "rp_cre", "crl", "crecl", "fea", "aca")
+NOTES = [
+    "Holds: every pair of rows that the claim names differs as claimed, in paired t tests over equal rounds "
+    "at 5 %, corrected by Holm's rule within the claim. Does not hold: a pair differs the other way. Else it "
+    "cannot be told; the rounds named would show the difference seen in 80 of 100 cases, without correction.",
+]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says about one of its tables or figures.
+
+    Attributes:
+        source: the table or figure.
+        text: the claim.
+        pairs: rows of which the first is to be above the second.
+        compare: how far above it is, over rounds; more than zero speaks for the claim.
+        unit: of the difference.
+    """
+
+    source: str
+    text: str
+    pairs: tuple[Pair, ...]
+    compare: Compare
+    unit: str = "points"
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """A pair of rows with their comparison and its p value, corrected for the number of pairs."""
+
+    pair: Pair
+    found: Comparison
+    p: float | None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the two differ beyond chance."""
+        return self.p is not None and self.p < ALPHA
+
+    @property
+    def difference(self) -> float:
+        """How far the first is above the second."""
+        return self.found.difference or 0.0
+
+
+def verdict_table(recipe: str, benchmarks: Sequence[BenchmarkRuns], paper: Paper) -> Table | None:
+    """A verdict on each claim behind a recipe, for each benchmark that can say anything; None without any."""
+    judged = [judge(claim, runs, paper) for claim in CLAIMS[recipe] for runs in benchmarks]
+    rows = [row for row in judged if row is not None]
+    if not rows:
+        return None
+    titles = ("in the paper", "claim", "benchmark", "verdict", "why")
+    columns = [Column(title, is_text=True) for title in titles]
+    return Table(
+        f"paper-{recipe}-verdicts", "What the paper claims, and what our runs say", columns, [rows], NOTES
+    )
+
+
+def judge(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> Row | None:
+    """The verdict on a claim on one benchmark; None where no pair of its rows was run."""
+    tested, absent = _test(claim, runs, paper)
+    if not tested:
+        return None
+    verdict, why = _verdict(tested, absent, claim.unit)
+    return [word(claim.source), word(claim.text), word(runs.name), word(verdict), word(why)]
+
+
+def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested], list[str]]:
+    """The pairs that were run, compared, and the rows that were not."""
+    pairs = [pair for pair in claim.pairs if all(_is_meant(row, runs, paper) for row in pair)]
+    compared = {
+        (high, low): claim.compare(first, second)
+        for high, low in pairs
+        if (first := runs.find(high)) is not None and (second := runs.find(low)) is not None
+    }
+    known = {pair: found for pair, found in compared.items() if found.rounds}
+    corrected = holm([found.t_p for found in known.values()])
+    tested = [_Tested(pair, found, p) for (pair, found), p in zip(known.items(), corrected, strict=True)]
+    named = dict.fromkeys(row for pair in pairs for row in pair)
+    seen = {row for pair in known for row in pair}
+    return tested, [row for row in named if row not in seen]
+
+
+def _is_meant(row: str, runs: BenchmarkRuns, paper: Paper) -> bool:
+    """Whether the paper has a row on a benchmark, variants aside; other data have the rows that were run."""
+    if runs.name not in paper.main:
+        return runs.find(row) is not None
+    return row.partition("@")[0] in (*paper.main[runs.name], "joint")
+
+
+def _verdict(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> tuple[Verdict, str]:
+    against = [one for one in tested if one.is_shown and one.difference < 0]
+    if against:
+        worst = min(against, key=lambda one: one.difference)
+        return "does not hold", f"{_told(worst, unit)}."
+    if not absent and all(one.is_shown for one in tested):
+        closest = min(tested, key=lambda one: one.difference)
+        return "holds", f"{'' if len(tested) == 1 else 'Smallest difference: '}{_told(closest, unit)}."
+    return "cannot be told", _open(tested, absent, unit)
+
+
+def _open(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> str:
+    """What is missing: tests that show nothing, with the rounds that would, single rounds, rows not run."""
+    sentences = []
+    undecided = [one for one in tested if one.p is not None and not one.is_shown]
+    if undecided:
+        sentences.append(f"{'; '.join(f'{_told(one, unit)}, {_needed(one.found)}' for one in undecided)}.")
+    single = [one.pair for one in tested if one.p is None]
+    for high in dict.fromkeys(high for high, _ in single):
+        lows = ", ".join(low for first, low in single if first == high)
+        sentences.append(f"No test is possible of {high} against {lows}.")
+    if absent:
+        sentences.append(f"Not run: {', '.join(absent)}.")
+    return " ".join(sentences)
+
+
+def _told(one: _Tested, unit: str) -> str:
+    high, low = one.pair
+    p = "" if one.p is None else ", p < 0.001" if one.p < 0.001 else f", p = {one.p:.3f}"
+    digits = DIGITS[unit]
+    return f"{high} {one.difference:+.{digits}f} {unit} against {low} over {one.found.rounds} rounds{p}"
+
+
+def _needed(found: Comparison) -> str:
+    needed = found.rounds_needed
+    return f"{needed} rounds needed" if needed is not None else f"over {MOST_ROUNDS} rounds needed"
+
+
+def _accuracy(first: MethodRuns, second: MethodRuns) -> Comparison:
+    return compare_methods(first, second)
+
+
+def _average(first: MethodRuns, second: MethodRuns) -> Comparison:
+    return compare_methods(first, second, "average_incremental_accuracy")
+
+
+def _forgetting(first: MethodRuns, second: MethodRuns) -> Comparison:
+    """Less is better, so the second comes first."""
+    return compare_methods(second, first, "forgetting_rate")
+
+
+def _information(quantity: Quantity) -> Compare:
+    """By InfoNCE, which has no outliers."""
+    return lambda first, second: paired_comparison(
+        info_nce_by_round(first, quantity), info_nce_by_round(second, quantity)
+    )
+
+
+def _variance(first: MethodRuns, second: MethodRuns) -> Comparison:
+    return paired_comparison(variance_by_round(first), variance_by_round(second))
+
+
+def _above(high: str, *lows: str) -> tuple[Pair, ...]:
+    return tuple((high, low) for low in lows)
+
+
+CLAIMS: Mapping[str, Sequence[Claim]] = {
+    "main": (
+        Claim("main table", "RepCL ends above every baseline.", _above("repcl", *_BASELINES), _accuracy),
+        Claim(
+            "main table", "RepCL forgets less than every baseline.", _above("repcl", *_BASELINES), _forgetting
+        ),
+    ),
+    "full": (
+        Claim(
+            "table of all tasks",
+            "RepCL is above every baseline on average over the tasks.",
+            _above("repcl", *_BASELINES),
+            _average,
+        ),
+    ),
+    "ablation": (
+        Claim(
+            "ablation table",
+            "Each of RepCL's three parts helps.",
+            _above("repcl", "repcl@no-con", "repcl@no-xmlm", "repcl@no-adv"),
+            _accuracy,
+        ),
+        Claim(
+            "ablation table",
+            "The generative part helps more than the contrastive one.",
+            _above("repcl@no-con", "repcl@no-xmlm"),
+            _accuracy,
+        ),
+        Claim("ablation table", "XMLM is better than plain MLM.", _above("repcl", "repcl@mlm"), _accuracy),
+    ),
+    "memory": (
+        Claim(
+            "table of memory sizes",
+            "RepCL is above FEA and ACA with 5, 10 and 20 exemplars.",
+            tuple(
+                (f"repcl{size}", f"{other}{size}")
+                for size in ("@memory-5", "", "@memory-20")
+                for other in ("fea", "aca")
+            ),
+            _accuracy,
+        ),
+        Claim(
+            "table of memory sizes",
+            "RepCL with 10 exemplars is above FEA and ACA with 20.",
+            _above("repcl", "fea@memory-20", "aca@memory-20"),
+            _accuracy,
+        ),
+    ),
+    "bias": tuple(
+        Claim(
+            "table of mutual information",
+            f"Supervised learning has more {quantity} than CRL, CRECL and FEA.",
+            _above("joint", "crl", "crecl", "fea"),
+            _information(quantity),
+            "nats",
+        )
+        for quantity in ("I(X1;Z1)", "I(Z;Y)")
+    ),
+    "representation": (
+        Claim(
+            "table of representations",
+            "RepCL and FEA with InfoMax keep more of the input than FEA.",
+            (("repcl", "fea"), ("fea@infomax", "fea")),
+            _information("I(X1;Z1)"),
+            "nats",
+        ),
+        Claim(
+            "table of representations and its fitting curves",
+            "Texts of a class share more in RepCL than in FEA, with or without InfoMax.",
+            _above("repcl", "fea", "fea@infomax"),
+            _information("I(Z1;Z1+)"),
+            "nats",
+        ),
+        Claim(
+            "table of representations",
+            "RepCL ends above FEA, with or without InfoMax.",
+            _above("repcl", "fea", "fea@infomax"),
+            _accuracy,
+        ),
+        Claim(
+            "figure of eigenvalues",
+            "The first 100 eigenvalues are higher in RepCL than in FEA, with or without InfoMax.",
+            _above("repcl", "fea", "fea@infomax"),
+            _variance,
+            "in all",
+        ),
+    ),
+}

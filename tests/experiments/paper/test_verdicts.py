@@ -1,0 +1,114 @@
+"""Verdicts on the paper's claims, from invented runs whose answer is known."""
+
+from pathlib import Path
+
+import pytest
+
+from repcl.evaluation import TestedExample
+from repcl.experiments.paper.numbers import load_paper
+from repcl.experiments.paper.recipes import RECIPES
+from repcl.experiments.paper.verdicts import CLAIMS, verdict_table
+from repcl.experiments.reports.grouping import load_runs
+from repcl.experiments.reports.write import write_report
+from repcl.methods import METHODS
+from tests.experiments.made_up import write_run
+
+
+def write_accuracies(folder: Path, row: str, rights: list[int], *, benchmark: str = "hwu64") -> None:
+    """A run of a hundred texts for each round, so many of them right."""
+    for round, right in enumerate(rights):
+        tested = [TestedExample(str(n), 0, "a", ("a" if n < right else "b",)) for n in range(100)]
+        write_run(folder, row, tested, classes=[["a", "b"]], benchmark=benchmark, round=round)
+
+
+def verdicts(folder: Path, recipe: str) -> list[list[str]]:
+    """Claim, verdict and reason of each line."""
+    table = verdict_table(recipe, load_runs(folder), load_paper())
+    return [] if table is None else [[row[1].text, row[3].text, row[4].text] for row in table.rows]
+
+
+def test_every_recipe_has_claims_about_rows_that_can_be_run() -> None:
+    assert CLAIMS.keys() == RECIPES.keys()
+    for name, claims in CLAIMS.items():
+        rows = {row for claim in claims for pair in claim.pairs for row in pair}
+        assert rows <= {*RECIPES[name].methods}
+        assert all(row.partition("@")[0] in METHODS for row in rows)
+
+
+def test_a_claim_holds_where_every_pair_differs_as_claimed(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82, 84, 86])
+    for row, lead in (("no-con", 9), ("no-xmlm", 8), ("no-adv", 10)):
+        write_accuracies(tmp_path, f"repcl@{row}", [80 - lead, 82 - lead, 84 - lead, 87 - lead])
+    claim, verdict, why = verdicts(tmp_path, "ablation")[0]
+    assert (claim, verdict) == ("Each of RepCL's three parts helps.", "holds")
+    assert why.startswith(
+        "Smallest difference: repcl +7.8 points against repcl@no-xmlm over 4 rounds, p < 0.001"
+    )
+
+
+def test_a_claim_does_not_hold_where_one_pair_differs_the_other_way(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82, 84, 86])
+    write_accuracies(tmp_path, "repcl@no-con", [70, 72, 74, 77])
+    write_accuracies(tmp_path, "repcl@no-adv", [85, 87, 89, 92])
+    _, verdict, why = verdicts(tmp_path, "ablation")[0]
+    assert verdict == "does not hold"
+    assert why.startswith("repcl -5.2 points against repcl@no-adv over 4 rounds")
+
+
+def test_what_a_test_does_not_show_cannot_be_told_and_has_the_rounds_that_would_show_it(
+    tmp_path: Path,
+) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82, 84, 86])
+    write_accuracies(tmp_path, "repcl@mlm", [79, 83, 82, 86])  # differences 1, -1, 2, 0
+    # mean 0.5 over a standard deviation of 1.29: an effect of 0.39
+    assert verdicts(tmp_path, "ablation") == [
+        [
+            "XMLM is better than plain MLM.",
+            "cannot be told",
+            "repcl +0.5 points against repcl@mlm over 4 rounds, p = 0.495, 55 rounds needed.",
+        ]
+    ]
+
+
+def test_rows_with_one_round_or_none_are_named(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82])
+    write_accuracies(tmp_path, "fea", [70])
+    _, verdict, why = verdicts(tmp_path, "main")[0]
+    assert verdict == "cannot be told"
+    # the paper has no ACA on intents
+    assert (
+        why == "No test is possible of repcl against fea. Not run: idbr, kcn, kdrk, emar, rp_cre, crl, crecl."
+    )
+
+
+def test_on_data_that_the_paper_does_not_have_only_what_was_run_counts(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82, 85], benchmark="demo")
+    write_accuracies(tmp_path, "fea", [70, 72, 74], benchmark="demo")
+    assert verdicts(tmp_path, "main")[0][1] == "holds"
+
+
+def test_less_forgetting_speaks_for_repcl(tmp_path: Path) -> None:
+    for row, lost in (("repcl", [1, 2, 1]), ("fea", [50, 52, 55])):
+        for round, wrong in enumerate(lost):
+            tested = [
+                *(TestedExample(f"a{n}", 0, "a", ("a", "b" if n < wrong else "a")) for n in range(100)),
+                TestedExample("b", 1, "b", ("b",)),
+            ]
+            write_run(tmp_path, row, tested, classes=[["a"], ["b"]], benchmark="demo", round=round)
+    claim, verdict, _ = verdicts(tmp_path, "main")[1]
+    assert (claim, verdict) == ("RepCL forgets less than every baseline.", "holds")
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_without_any_of_its_rows_a_recipe_has_no_verdict(tmp_path: Path, recipe: str) -> None:
+    write_accuracies(tmp_path, "sequential", [10, 12])
+    assert verdicts(tmp_path, recipe) == []
+
+
+def test_a_report_of_a_recipe_shows_its_verdicts(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82])
+    write_accuracies(tmp_path, "repcl@mlm", [79, 83])
+    (tmp_path / "recipes.json").write_text('["ablation"]')
+    write_report(tmp_path, load_runs(tmp_path))
+    assert "cannot be told" in (tmp_path / "tables/paper-ablation-verdicts.md").read_text()
+    assert "XMLM is better than plain MLM." in (tmp_path / "report.html").read_text(encoding="utf-8")
