@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import TensorProto, helper
 
 from repcl import ContinualClassifier
 from repcl.classifier import ModelFolder
 from repcl.classifier.answerer import open_answerer
 from repcl.classifier.export import export_model
-from repcl.classifier.exported import Exported, open_graph
+from repcl.classifier.exported import KEPT_ROWS, Exported, open_graph
 from repcl.classifier.learned import Learned
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.graph import check_graph
 from repcl.classifier.store.records import DamagedModel, Export
+from repcl.classifier.store.tensors import tensor_bytes
 from repcl.data import Example
 from tests.classifier.conftest import toy
 
@@ -214,3 +216,73 @@ def test_a_small_graph_that_asks_for_a_huge_tensor_gets_no_memory() -> None:
         open_graph(blobs, blobs.put(model.SerializeToString(), "onnx"), 1).run(
             None, {"x": np.ones(1, dtype=np.float32)}
         )
+
+
+# ---- a stranger's folder ------------------------------------------------------------------------
+
+
+class Session:
+    """Answers as a stranger's graph may."""
+
+    def __init__(self, *outputs: Any) -> None:
+        self.outputs = list(outputs)
+
+    def run(self, names: None, inputs: dict[str, Any]) -> list[Any]:
+        return self.outputs
+
+
+SCORES, ROWS = np.zeros((3, 3), dtype=np.float32), np.ones((3, 128), dtype=np.int16)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "sentence"),
+    [
+        ([np.zeros((3, 2))], "other classes"),
+        ([np.zeros(3)], "other classes"),
+        ([np.array([["a"] * 3] * 3)], "something else than numbers"),
+        ([[1.0, 2.0]], "something else than numbers"),
+        ([SCORES + np.inf], "not finite"),
+        ([SCORES + np.nan], "not finite"),
+        ([SCORES, ROWS[:2]], "other texts"),
+        ([SCORES, np.ones(3)], "other texts"),
+        ([SCORES, {}], "something else than numbers"),
+        ([SCORES, ROWS[:, :5]], "another size"),
+        ([SCORES], "another size"),
+    ],
+)
+def test_an_answer_that_cannot_be_right_is_said_in_one_sentence(model, outputs, sentence) -> None:
+    folder = model()
+    exported(folder)
+    answerer = open_answerer(folder)
+    assert isinstance(answerer, Exported)
+    assert answerer.calibration.familiarity is not None
+    answerer._session = Session(*outputs)
+    with pytest.raises(DamagedModel, match=sentence):
+        answerer.evidence(TEXTS)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        torch.zeros(3, 5, dtype=torch.int16),
+        torch.zeros(3, dtype=torch.int16),
+        torch.zeros((), dtype=torch.int16),
+        torch.zeros(0, 5, dtype=torch.int16),
+        torch.zeros(3, 5, 2, dtype=torch.int16),
+        torch.zeros(3, 5),
+    ],
+    ids=lambda rows: str(list(rows.shape)),
+)
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside good ones"])
+def test_kept_embeddings_that_do_not_fit_an_export_are_said_in_one_sentence(model, rows, beside) -> None:
+    folder = model()
+    exported(folder)
+    answerer = open_answerer(folder)
+    assert isinstance(answerer, Exported)
+    blobs = BlobsInMemory()
+    good = [answerer._blobs.get(blob) for blob in answerer._contents.pieces[KEPT_ROWS]] if beside else []
+    pieces = [blobs.put(data, "safetensors") for data in (*good, bytes(tensor_bytes(rows)))]
+    answerer._blobs = blobs
+    answerer._contents = answerer._contents.model_copy(update={"pieces": {KEPT_ROWS: tuple(pieces)}})
+    with pytest.raises(DamagedModel):
+        answerer.evidence(TEXTS)

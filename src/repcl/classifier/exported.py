@@ -84,6 +84,8 @@ class Exported(Answerer):
         """What is known about texts before it is decided whether they are unknown."""
         scores, rows = self.scores(examples)
         is_needed = with_nearness and self.calibration.familiarity is not None
+        if is_needed and rows.shape[1] != self._kept_rows.shape[1]:
+            raise DamagedModel("The export gives representations of another size than the revision keeps.")
         nearness = nearest_cosines(rows, self._kept_rows).astype(np.float64) if is_needed else None
         return Evidence(self.names, probabilities(scores, self.calibration.temperature), nearness)
 
@@ -100,8 +102,14 @@ class Exported(Answerer):
             )
         except Exception as error:  # onnxruntime has errors of many kinds, for graphs of any kind
             raise DamagedModel(f"The export could not answer ({one_line(error)}).") from error
+        if not all(isinstance(one, np.ndarray) and one.dtype.kind in "fiu" for one in outputs[:2]):
+            raise DamagedModel("The export gives something else than numbers.")
         if outputs[0].shape != (len(rows), len(self.names)):
             raise DamagedModel("The export gives scores of other classes than the revision has.")
+        if not np.isfinite(outputs[0]).all():
+            raise DamagedModel("The export gives scores that are not finite.")
+        if len(outputs) > 1 and (outputs[1].ndim != 2 or len(outputs[1]) != len(rows)):
+            raise DamagedModel("The export gives representations of other texts than it was asked about.")
         return outputs
 
     def _read_solution(self) -> dict[str, Array]:
@@ -135,10 +143,13 @@ class Exported(Answerer):
     def _kept_rows(self) -> Array:
         """Representations of all texts learned."""
         parts = [_array(self._blobs, blob) for blob in self._contents.pieces.get(KEPT_ROWS, ())]
-        if not parts:
+        if not sum(map(len, (part for part in parts if part.ndim))):
             raise DamagedModel(
                 "The revision keeps no embeddings, though its rule for unknown texts asks them."
             )
+        width = parts[0].shape[1:]
+        if any(part.dtype != np.int16 or part.ndim != 2 or part.shape[1:] != width for part in parts):
+            raise DamagedModel("The pieces of the embeddings that the revision keeps do not fit together.")
         return np.concatenate(parts)
 
 

@@ -240,12 +240,17 @@ def test_to_start_over_leaves_what_the_run_did_not_write(tmp_path):
     folder = one_run(tmp_path)
     mine = ["analysis-mine.svg", "representations/notes.txt", "tracking/notes.txt", "checkpoint-3/thesis.tex"]
     ours = ["analysis-spectrum.svg", "analysis-authors.json", "representations/after-3.safetensors"]
-    ours += ["tracking/tensorboard/events", "tracking/wandb-run.txt", "checkpoint-4/progress.json"]
+    mine += ["tracking/tensorboard/notes.txt", "tracking/tensorboard/1700000000.5/x.csv", "tracking/wandb/x"]
+    mine += ["tracking/tensorboard/sweep/events.out.tfevents.1.mine"]
+    ours += ["tracking/wandb-run.txt", "checkpoint-4/progress.json"]
+    ours += [
+        f"tracking/tensorboard/{one}" for one in ("events.out.tfevents.1.a.2", "1700000000.5/hparams.yml")
+    ]
     for name in (*mine, *ours):
         (folder.path / name).parent.mkdir(exist_ok=True, parents=True)
         (folder.path / name).write_text("{}")
     folder.start_over()
-    assert [(folder.path / name).read_text() for name in mine] == ["{}"] * 4
+    assert [(folder.path / name).read_text() for name in mine] == ["{}"] * len(mine)
     assert not any((folder.path / name).exists() for name in ours)
 
 

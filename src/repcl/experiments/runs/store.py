@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -46,7 +45,12 @@ REPRESENTATIONS, TRACKING = "representations", "tracking"
 PROGRESS, LOCK = "progress.json", ".lock"
 LARGEST_PROGRESS = 1 << 30
 """Bytes; a prediction of every text after every task takes a few of them."""
-TRACKED = ("tensorboard", "wandb", "wandb-run.txt")
+TENSORBOARD, WANDB = "tensorboard", "wandb"
+WANDB_RUN = "wandb-run.txt"
+"""Holds the identity by which a run that resumes is the same run there."""
+EVENTS = re.compile(r"events\.out\.tfevents\..+|hparams\.yml")
+MOMENT = re.compile(r"\d{9,}(\.\d+)?")
+"""What TensorBoard calls its files, and the folders of settings that it begins at some moment."""
 CHECKPOINT = re.compile(r"checkpoint-(\d{1,6})")
 SAVED = re.compile(r"after-\d{1,6}\.safetensors")
 DRAWN = re.compile(r"analysis(-authors)?(-(fitting-[a-z-]+|spectrum|drift|probes-\d+)\.(svg|png)|\.json)")
@@ -263,11 +267,7 @@ class RunFolder:
         remove_named(self.path, DRAWN)
         remove_named(self.path, re.compile(OWN_FILES))
         remove_representations(self.representations)
-        for name in TRACKED:
-            shutil.rmtree(self.tracking / name, ignore_errors=True)
-            remove_quietly(self.tracking / name)
-        with suppress(OSError):
-            self.tracking.rmdir()
+        remove_tracked(self.tracking)
 
     def files(self) -> dict[str, bytes]:
         """The content of all files, by their path in the folder."""
@@ -365,8 +365,8 @@ class RunFolder:
     def _refuse_foreign(self) -> None:
         """A link inside a run's folder leads to files that are not the run's, and its lock is empty."""
         own = (RESULT, PREDICTIONS, UNPACKED_PREDICTIONS, ANALYSIS, LOCK, REPRESENTATIONS, TRACKING)
-        paths = [self.path, *(self.path / name for name in own), *(self.tracking / name for name in TRACKED)]
-        for path in paths:
+        tracked = (self.tracking / name for name in (TENSORBOARD, WANDB, WANDB_RUN))
+        for path in [self.path, *(self.path / name for name in own), *tracked]:
             if path.is_symlink():
                 raise ResultMismatch(
                     f"Expected no link in a folder of runs, found {path}: remove it, or use another --out."
@@ -386,6 +386,18 @@ def remove_representations(folder: Path) -> None:
             remove_named(folder, names)
         with suppress(OSError):
             folder.rmdir()
+
+
+def remove_tracked(folder: Path) -> None:
+    """Remove what TensorBoard shows of a run, and its identity at Weights & Biases; their own files stay."""
+    remove_named(folder, re.compile(re.escape(WANDB_RUN)))
+    board = folder / TENSORBOARD
+    inside = [path for path in board.iterdir() if MOMENT.fullmatch(path.name)] if is_folder(board) else []
+    for part in (*inside, board):
+        remove_named(part, EVENTS)
+    for part in (*inside, board, folder):
+        with suppress(OSError):  # a folder that holds something else as well stays
+            part.rmdir()
 
 
 def remove_named(folder: Path, names: re.Pattern[str]) -> None:

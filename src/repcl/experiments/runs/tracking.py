@@ -11,12 +11,12 @@ from torch import Tensor
 
 from repcl.errors import InvalidSetting, MissingPackage, UnknownName
 from repcl.experiments.runs.observers import RunObserver
+from repcl.experiments.runs.store import TENSORBOARD, WANDB, WANDB_RUN
 from repcl.files import write_whole
 from repcl.training import Stage
 
-TRACKERS = ("tensorboard", "wandb")
+TRACKERS = (TENSORBOARD, WANDB)
 PROJECT = "repcl"
-WANDB_RUN = "wandb-run.txt"  # so that a run that resumes is the same run there
 
 
 class Tracker(Protocol):
@@ -107,9 +107,9 @@ def tracked(
 def _tracker(name: str, title: str, folder: Path, steps: int) -> Tracker:
     from accelerate.tracking import TensorBoardTracker, WandBTracker
 
-    if name == "tensorboard":
+    if name == TENSORBOARD:
         # A task that was stopped is learned again: its first attempt is hidden.
-        board: Tracker = TensorBoardTracker("tensorboard", folder, purge_step=steps)
+        board: Tracker = TensorBoardTracker(TENSORBOARD, folder, purge_step=steps)
         return board
     identity = folder / WANDB_RUN
     if not identity.exists():

@@ -322,8 +322,10 @@ class FrozenMethod(FrozenReader):
         """Become what the learner would be, had it seen these classes only, and under these names."""
         index_of = {name: index for index, name in enumerate(self.classes)}
         indices = [[index_of[name] for name in names] for names in groups.values()]
+        self._solution = None  # of many classes it takes as much memory as the next one
         self.ledger.regroup(indices, len(self.classes), self.features)
-        self.classes, self._solution = list(groups), None
+        self.classes = list(groups)
+        release_freed_memory()
         self._solution = self._sound(self.solve)
 
     def class_sizes(self) -> dict[str, int]:
