@@ -116,7 +116,9 @@ class Learner:
 
     def forget(self, examples: Texts) -> None:
         if examples:
-            self.method.forget_examples(examples)
+            self.method.take_back(examples)
+            left = self.method.class_sizes()
+            self.method.regroup_classes({name: [name] for name in self.method.classes if left[name]})
 
     def answers(self, examples: Texts) -> Answers:
         """What texts get that were not learned."""
