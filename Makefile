@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 REPCL := $(BIN)/repcl
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help demo compare docs test test-slow fuzz mutants speed check format results screenshots lock clean
+.PHONY: help demo compare docs test test-slow fuzz mutants speed check format evidence results screenshots lock clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -51,12 +51,15 @@ format: $(VENV)/.ready  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+evidence: $(VENV)/.ready  ## Make the long runs behind the page of results, two at a time (days; resumes)
+	$(BIN)/python benchmarks/evidence.py tables --workers 2
+
 results: $(VENV)/.ready  ## Write docs/results.md from its template and the stored results
 	$(BIN)/python docs/make_results.py
 
 docs: $(VENV)/.ready  ## Build the documentation site into site/; broken links are errors
 	$(BIN)/python docs/make_reference.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 screenshots: $(VENV)/.ready  ## Take pictures of every view of the page; needs Chromium
 	PYTHONPATH=. $(BIN)/python docs/make_screenshots.py

@@ -109,7 +109,11 @@ class PlainFEA(nn.Module):
     def tokenize(self, batch: Texts) -> dict[str, Tensor]:
         """Ids and mask, padded to the longest text."""
         found = self.tokenizer(
-            [text for text, _ in batch], padding=True, truncation=True, return_tensors="pt"
+            [text for text, _ in batch],
+            padding=True,
+            truncation=True,
+            max_length=self.encoder.config.max_position_embeddings - 2,
+            return_tensors="pt",
         )
         return {name: found[name] for name in ("input_ids", "attention_mask")}
 

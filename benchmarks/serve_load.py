@@ -202,8 +202,8 @@ async def texts_per_turn(port: int) -> float:
     connection = await asyncio.open_connection("127.0.0.1", port)
     _, page = await ask(connection, "GET", "/v1/metrics")
     connection[1].close()
-    counts = dict(re.findall(r"^repcl_(texts|turns)_total (\d+)", page, re.M))
-    return float(counts["texts"]) / float(counts["turns"])
+    counted = dict(re.findall(r"^(repcl_\w+_total) (\d+)$", page, re.MULTILINE))
+    return int(counted["repcl_texts_total"]) / int(counted["repcl_turns_total"])
 
 
 async def client(port: int, load: Load, end: float) -> None:

@@ -32,7 +32,7 @@ def _section(name: str, command: Any, *, level: int) -> str:
     parts += ["<!-- no-run -->", "```sh", *EXAMPLES[name], "```", ""]
     rows = [_row(parameter) for parameter in command.params if parameter.name != "help"]
     if rows:
-        parts += ["| | | default |", "|---|---|---|", *rows, ""]
+        parts += ["| option | what it does | default |", "|---|---|---|", *rows, ""]
     return "\n".join(parts)
 
 

@@ -121,7 +121,7 @@ def teaching(page: Page, address: str, new: Sequence[Example]) -> Iterator[None]
 
 
 def deciding(page: Page, address: str, new: Sequence[Example]) -> Iterator[None]:
-    """An update that is held back, because its labels are mixed up."""
+    """An update that is refused, because its labels are mixed up."""
     labels = cycle(["parcel_missing", "parcel_late"])
     taken = [one.text for one in new][:40]
     rows = ["text\tlabel", *(f"{text}\t{label}" for text, label in zip(taken, labels, strict=False))]
@@ -129,7 +129,7 @@ def deciding(page: Page, address: str, new: Sequence[Example]) -> Iterator[None]
     page.get_by_text("A file or table").click()
     page.get_by_label("Or paste rows").fill("\n".join(rows))
     page.get_by_role("button", name="Teach 40 texts").click()
-    page.get_by_text("Held back, because").wait_for()
+    page.get_by_text("Refused, because").wait_for()
     yield
     page.get_by_role("button", name="Discard it").click()
     page.get_by_text("The update was thrown away").wait_for()

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from statistics import mean, stdev
 
 import pytest
 
@@ -23,13 +22,19 @@ def test_make_targets_of_the_readme_exist():
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
 
 
-def test_the_demo_table_of_the_readme_is_made_from_the_stored_results():
-    for method in ("repcl", "fea", "sequential", "joint"):
-        results = [run.result for run in RunStore(ROOT / "results/demo" / method).runs()]
-        assert len(results) == 3
-        row = next(line for line in README.splitlines() if line.startswith(f"| `{method}` |"))
-        final = [100 * result.final_accuracy for result in results]
-        assert f"| {mean(final):.1f} ± {stdev(final):.1f} |" in row
-        after = [[result.accuracy_after_task[task] for result in results] for task in range(10)]
-        cells = ["–" if None in values else f"{100 * mean(values):.1f}" for values in after]
-        assert row.startswith(f"| `{method}` | {' | '.join(cells)} |")
+def test_the_comparison_of_the_readme_is_made_from_stored_results():
+    runs = RunStore(ROOT / "results/compare").runs()
+    assert len(runs) == 6
+    for result in (run.result for run in runs):
+        row = next(line for line in README.splitlines() if line.startswith(f"│ {result.row} "))
+        lost = "–" if result.forgetting_rate is None else f"{100 * result.forgetting_rate:.1f}"
+        expected = [result.row, "1", f"{100 * result.final_accuracy:.1f}", lost]
+        assert [cell.strip() for cell in row.strip("│").split("│")] == expected
+
+
+def test_the_comparison_takes_as_long_as_the_readme_and_make_say():
+    minutes = sum(run.result.seconds.processor_all for run in RunStore(ROOT / "results/compare").runs()) / 60
+    said = "about 7 minutes of processor time"
+    assert 5 <= minutes <= 7
+    assert said in README
+    assert said in (ROOT / "Makefile").read_text(encoding="utf-8")

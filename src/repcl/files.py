@@ -50,7 +50,7 @@ def write_whole(path: Path, data: bytes | str, *, durable: bool = True) -> None:
         raise
 
 
-def write_part(path: Path, data: bytes) -> Path:
+def write_part(path: Path, data: bytes | bytearray) -> Path:
     """Write what is to become a file beside it, and say where; the caller renames or removes it."""
     part = part_of(path)
     number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | _BINARY, 0o666)
@@ -179,7 +179,7 @@ def shown(path: str | Path) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
-def _write_all(number: int, data: bytes) -> None:
+def _write_all(number: int, data: bytes | bytearray) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(number, rest) :]

@@ -83,7 +83,7 @@ def test_a_month_of_daily_use(repcl, encoder_folder, tmp_path):
     gone = table(tmp_path / "gone.csv", texts[:5])
     told = month.change("forget", month.model, gone, python=lambda clf: clf.forget_texts(texts[:5]))
     assert told["update"]["forgotten"] == 5
-    assert ContinualClassifier.load(month.model).fitted_state().texts_learned("weather") == 25
+    assert ContinualClassifier.load(month.model).fitted_state().texts_of_classes()["weather"] == 25
 
     # what comes in is not all known: which texts to label, and which groups they form
     new_texts = toy("place", "fruit", texts=20, start=100)[0]

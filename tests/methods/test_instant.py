@@ -21,6 +21,7 @@ from repcl.methods.frozen.random_features import (
 from repcl.methods.frozen.ridge import LARGEST_SPECTRUM, RIDGES, choose_ridge, ridge_factor, ridge_weights
 from repcl.methods.voting import standardized
 from tests.conftest import tiny_encoder, toy_task
+from tests.methods.frozen_helpers import forget
 
 TASK = toy_task("sentence", "fruit", "vehicle", "weather", "place")
 
@@ -85,7 +86,7 @@ def test_the_ridge_chosen_does_not_depend_on_the_order_of_examples(monkeypatch: 
     )
     learned()
     other = learned(task=Task(TASK.classes[::-1], TASK.train[::-1], []))
-    other.forget_examples(TASK.train[:3])
+    forget(other, TASK.train[:3])
     other.learn(Task(("fruit",), TASK.train[:3], []))
     assert chosen[0] == chosen[1] == chosen[-1]
 

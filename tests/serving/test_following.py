@@ -1,6 +1,7 @@
 """A service follows its folder: what others write answers soon, and no request is lost on the way."""
 
 import threading
+import weakref
 
 import numpy as np
 
@@ -25,6 +26,13 @@ def test_a_reader_switches_to_what_a_writer_makes(serve):
 
 def test_a_new_revision_is_looked_for_more_often_than_every_two_seconds():
     assert model_module.POLL_SECONDS <= 1
+
+
+def test_a_revision_that_no_longer_answers_gives_its_memory_back(client, model):
+    old = weakref.ref(client.service.current.served.state.method)
+    teach(model, "place")
+    assert client.wait_for(lambda: revision(client) == 2)
+    assert client.wait_for(lambda: old() is None)
 
 
 def test_a_writer_switches_to_what_the_command_line_makes(client, model):

@@ -44,7 +44,25 @@ def test_a_text_that_is_taught_twice_has_both_labels(client, model):
     assert {"place", "somewhere"} <= set(labels)
 
 
-def test_an_evaluation_of_several_labels_is_left_to_the_command_line(client):
-    answer = client.post("/v1/evaluate", json={"examples": examples("fruit", texts=1)})
-    assert answer.status_code == 422
-    assert "repcl evaluate" in answer.json()["detail"]
+def test_an_evaluation_counts_texts_that_get_exactly_their_labels(client, model):
+    texts, labels = toy("fruit", "weather", texts=4)
+    rows = [{"text": text, "label": label} for text, label in zip(texts, labels, strict=True)]
+    rows += [row | {"label": "food"} for row in rows if row["label"] == "fruit"]
+    found = client.post("/v1/evaluate", json={"examples": rows}).json()
+    given = ContinualClassifier.load(model, device="cpu").predict(texts)
+    wanted = [{"fruit", "food"} if label == "fruit" else {label} for label in labels]
+    right = sum(set(own) == sets for own, sets in zip(given, wanted, strict=True))
+    assert found["accuracy"] == right / len(texts)
+    counts = {one["label"]: one["texts"] for one in found["classes"]}
+    assert counts == {"food": 4, "fruit": 4, "weather": 4}
+
+
+def test_a_label_that_is_missed_is_shown_as_missed(client, model):
+    texts, _ = toy("weather", texts=4)
+    rows = [{"text": text, "label": label} for text in texts for label in ("weather", "food")]
+    found = client.post("/v1/evaluate", json={"examples": rows}).json()
+    given = ContinualClassifier.load(model, device="cpu").predict(texts)
+    missed = [
+        one["count"] for one in found["confusions"] if (one["label"], one["predicted"]) == ("food", "–")
+    ]
+    assert missed == [sum(set(own) <= {"weather"} for own in given)]

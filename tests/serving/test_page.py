@@ -2,12 +2,13 @@
 
 import csv
 import json
-import shutil
-import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
+from hashlib import sha512
+from io import BytesIO
 from itertools import cycle
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -30,7 +31,11 @@ HOSTILE = "<script>window.owned = true</script>"
 HOSTILE_TEXT = "<img src=x onerror='window.owned = true'> purple unicorn number"
 JOB_PATIENCE = 300_000  # milliseconds: a learning process may have to start first, on a busy machine
 expect.set_options(timeout=30_000)
-AXE = "axe-core@4.14.0"
+AXE = "https://registry.npmjs.org/axe-core/-/axe-core-4.14.0.tgz"
+AXE_SHA512 = (
+    "f564d9c448ec67b6f5dd31fc24f99b576cfc0876e5f34ff6866dd73c41b82603"
+    "5d40b2bcd480515e64b11df3003a44aa41e4714ffd1dc0d0f3d863a6df3ce971"
+)
 WATCH_FOR_PROGRESS = """() => {
   const look = () => { window.sawProgress ||= document.querySelector("[role=progressbar]") !== null; };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
@@ -325,19 +330,29 @@ def test_colors_can_be_switched_and_stay_so(open_page):
 
 @pytest.fixture(scope="module")
 def axe(request: pytest.FixtureRequest) -> str:
-    """The source of axe-core, fetched once."""
+    """The source of axe-core, fetched once; it is of another license, and so no part of this project."""
     folder = Path(request.config.cache.mkdir("axe-core"))
-    source = folder / "package" / "axe.min.js"
-    if not source.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("axe-core is fetched by npm, which is not installed here")
-        packed = subprocess.run([npm, "pack", AXE], cwd=folder, capture_output=True, text=True, timeout=120)
-        if packed.returncode:
-            pytest.skip(f"npm could not fetch {AXE}")
-        with tarfile.open(next(folder.glob("*.tgz"))) as archive:
-            archive.extract("package/axe.min.js", folder, filter="data")
-    return source.read_text(encoding="utf-8")
+    archive = folder / AXE.rpartition("/")[2]
+    if not archive.exists():
+        fetch_axe(archive)
+    packed = archive.read_bytes()
+    if sha512(packed).hexdigest() != AXE_SHA512:
+        archive.unlink()
+        pytest.fail(f"{AXE} is not the file that is pinned here")
+    with tarfile.open(fileobj=BytesIO(packed)) as opened:
+        source = opened.extractfile("package/axe.min.js")
+        assert source is not None
+        return source.read().decode()
+
+
+def fetch_axe(archive: Path) -> None:
+    """Fetch it; where the browser is required, so is this."""
+    try:
+        with urlopen(AXE, timeout=60) as answer:
+            archive.write_bytes(answer.read())
+    except OSError as error:
+        give_up = pytest.fail if IS_REQUIRED else pytest.skip
+        give_up(f"{AXE} could not be fetched ({error})")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

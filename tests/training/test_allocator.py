@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from repcl.training.allocator import keep_freed_memory
+from repcl.training import allocator
+from repcl.training.allocator import keep_freed_memory, release_freed_memory
 
 
 @pytest.fixture(autouse=True)
 def _not_told_yet() -> None:
     keep_freed_memory.cache_clear()
+    allocator._of_glibc.cache_clear()
 
 
 def test_glibc_is_told_once_not_to_map_and_not_to_trim(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,9 +41,29 @@ def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
     assert not keep_freed_memory()
+    assert not release_freed_memory()
 
 
 def test_a_library_without_the_function_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.31"))
     assert not keep_freed_memory()
+    assert not release_freed_memory()
+
+
+def test_freed_memory_is_given_back_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+
+    class Library:
+        def __init__(self, name: None) -> None: ...
+
+        @staticmethod
+        def malloc_trim(pad: ctypes.c_size_t) -> int:
+            left.append(pad.value)
+            return 1
+
+    monkeypatch.setattr(ctypes, "CDLL", Library)
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.31"))
+    assert release_freed_memory()
+    assert release_freed_memory()
+    assert left == [0, 0]

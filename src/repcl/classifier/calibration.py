@@ -59,10 +59,11 @@ def calibrate(
         return Calibration(threshold=1.0 if scores.shape[1] == 1 and len(labels) else None, texts=len(labels))
     columns = np.asarray(labels)
     temperature = _temperature(scores, columns)
-    found = probabilities(scores, temperature)
+    parts = np.array_split(scores, _parts(scores))
+    highest = [probabilities(part, temperature).max(axis=1) for part in parts]
     return Calibration(
         temperature=temperature,
-        threshold=least_of(found.max(axis=1)),
+        threshold=least_of(np.concatenate(highest)),
         texts=len(columns),
         familiarity=_familiarity_of(scores, columns, temperature, names, nearness) if nearness else None,
     )
@@ -150,18 +151,21 @@ def _temperature(scores: Scores, labels: NDArray[Any]) -> float:
 
     count, classes = scores.shape
     rest = 1.0 / (count + 2) / (classes - 1)
-    # in parts, for all that is computed on the way would take many times the scores' memory
-    parts = max(1, -(-scores.size // MOST_AT_A_TIME))
-    shifted = np.array_split(centered(scores), parts)
-    columns = np.array_split(labels, parts)
+    parts = np.array_split(scores, _parts(scores))
+    columns = np.array_split(labels, len(parts))
 
     def loss(log_temperature: float) -> float:
-        return float(sum(map(partial(part_loss, np.exp(log_temperature)), shifted, columns)))
+        return float(sum(map(partial(part_loss, np.exp(log_temperature)), parts, columns)))
 
     def part_loss(temperature: float, part: Scores, own: NDArray[Any]) -> float:
         targets = np.full(part.shape, rest)
         targets[np.arange(len(own)), own] = (count + 1) / (count + 2)
-        return float(-(targets * log_softmax(part / temperature, axis=1)).sum())
+        return float(-(targets * log_softmax(centered(part) / temperature, axis=1)).sum())
 
     best = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded")
     return float(np.exp(best.x))
+
+
+def _parts(scores: Scores) -> int:
+    """How many to work in, for all that is computed on the way would take many times the scores' memory."""
+    return max(1, -(-scores.size // MOST_AT_A_TIME))

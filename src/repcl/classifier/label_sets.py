@@ -1,4 +1,4 @@
-"""Several labels a text: what users hand in for them, and what they get back."""
+"""Several labels per text: what users hand in for them, and what they get back."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any

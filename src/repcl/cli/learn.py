@@ -73,7 +73,8 @@ def learn(
         typer.Option(min=0, max=1, help="Share of old texts that may be lost; 1 accepts all; default 0.02."),
     ] = None,
     multilabel: Annotated[
-        bool, typer.Option("--multilabel", help="For a new model: several labels a text, in cells as a|b.")
+        bool,
+        typer.Option("--multilabel", help="For a new model: several labels per text, in cells such as a|b."),
     ] = False,
     drop_duplicates: Annotated[
         bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")

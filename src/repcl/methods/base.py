@@ -66,7 +66,7 @@ class Method(RowOwner, ABC):
         self.tasks_learned = 0
         self.observer = Observer()
         self.generator = torch.Generator()
-        self.occurring_ids: Tensor | None = None
+        self._shown: list[Example] | None = None
         self.memory = ExemplarMemory(0)
         if isinstance(settings, TrainingSettings):
             encoder.freeze_lower(settings.frozen_layers or 0.0)
@@ -179,10 +179,10 @@ class Method(RowOwner, ABC):
         ) as self.generator:
             known = set(self.classes)
             self.classes += [name for name in task.classes if name not in known]
-            shown = [*task.train, *self.memory]
-            self.occurring_ids = self.encoder.occurring_ids(shown)
-            with self.encoder.kept_states(shown):
+            self._shown = [*task.train, *self.memory]
+            with self.encoder.kept_states(self._shown):
                 self.learn_task(task)
+            self._shown = None
         self.tasks_learned += 1
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
@@ -263,9 +263,10 @@ class Method(RowOwner, ABC):
         Args:
             others_learn: whether all others are trained as well, as outputs.
         """
-        ids = self.occurring_ids
-        if ids is None:  # a stage by itself, outside of `learn`
+        if self._shown is None:  # a stage by itself, outside of `learn`
             ids = torch.arange(len(self.encoder.word_embeddings.weight))
+        else:
+            ids = self.encoder.occurring_ids(self._shown)
         return only_rows(self.encoder, ids, others_learn=others_learn)
 
     def row_owners(self) -> list[RowOwner]:

@@ -64,7 +64,7 @@ def _passed(layer: Any, states: Tensor, batches: Sequence[Batch], *, is_plain: b
 
 
 def _attended(query: Tensor, key: Tensor, value: Tensor, *, is_plain: bool) -> Tensor:
-    """Values weighted by attention, each text attending to itself alone, (batch, heads, length, size)."""
+    """Values weighted by attention; each text attends to itself alone."""
     if not is_plain:
         return nn.functional.scaled_dot_product_attention(query, key, value)
     weights = torch.matmul(query, key.transpose(2, 3)) * query.shape[-1] ** -0.5

@@ -1,50 +1,93 @@
-"""The model's answers compared with the right labels."""
+"""The model's answers compared with the right labels, of which a text may have several."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
 
 from repcl.data import Example
-from repcl.errors import InvalidData, InvalidSetting, listed
+from repcl.errors import InvalidData, listed
 from repcl.serving.batching import Answerer
 from repcl.serving.bodies import ClassScore, Confusion, EvaluateBody
-from repcl.serving.model import Question
+from repcl.serving.model import Answer, Question, ServedModel
 
 CONFUSIONS_SHOWN = 20
 TEXTS_SHOWN = 5
+NONE = "–"
+"""Stands in a confusion where a label was missed and none added, or the other way round."""
+
+
+class _Judged(NamedTuple):
+    """A text with the labels that it has and those that it gets."""
+
+    text: str
+    wanted: frozenset[str]
+    found: frozenset[str]
+    confidence: float
+
+    @property
+    def is_right(self) -> bool:
+        return self.wanted == self.found
 
 
 async def evaluated(examples: Sequence[Example], answerer: Answerer) -> EvaluateBody:
-    """Compare answers with labels; texts of classes that the model does not know are left out."""
-    if answerer.current.served.state.is_multilabel:
-        raise InvalidSetting("Texts of this model may have several labels: use `repcl evaluate`.")
-    model, answers = await answerer.ask(Question(examples, top=1))
-    known = set(model.state.names)
-    rows = [
-        (example, answer["top"][0]["label"], answer["confidence"])
-        for example, answer in zip(examples, answers, strict=True)
-        if example.label in known
+    """Compare answers with labels; labels that the model does not know are left out."""
+    wanted = _labels_of_texts(examples, has_several=answerer.current.served.state.is_multilabel)
+    asked = [example for example, _ in wanted]
+    model, answers = await answerer.ask(Question(asked, top=len(answerer.current.served.classes)))
+    known = frozenset(model.state.names)
+    judged = [
+        _Judged(example.text, labels & known, _found(model, answer), answer["confidence"])
+        for (example, labels), answer in zip(wanted, answers, strict=True)
+        if labels & known
     ]
-    if not rows:
+    if not judged:
         names = listed(sorted({example.label for example in examples}), 5)
         raise InvalidData(
             f"No text is of a class that the model knows (found {names}): learn them first, or check the "
             "labels."
         )
-    scores = _scores([(example.label, found) for example, found, _ in rows])
-    wrong = sorted((row for row in rows if row[0].label != row[1]), key=lambda row: -row[2])
+    scores = _scores(judged)
     return EvaluateBody(
         revision=model.number,
-        accuracy=(len(rows) - len(wrong)) / len(rows),
+        accuracy=sum(one.is_right for one in judged) / len(judged),
         macro_recall=sum(score.recall for score in scores) / len(scores),
         classes=scores,
-        confusions=_confusions([(example, found) for example, found, _ in wrong]),
+        confusions=_confusions(judged),
     )
 
 
-def _scores(pairs: Sequence[tuple[str, str]]) -> list[ClassScore]:
-    """Recall and precision of every label that occurs, from labels and answers."""
-    texts, answered = Counter(label for label, _ in pairs), Counter(found for _, found in pairs)
-    right = Counter(label for label, found in pairs if label == found)
+def _labels_of_texts(
+    examples: Sequence[Example], *, has_several: bool
+) -> list[tuple[Example, frozenset[str]]]:
+    """Examples with their labels; a text that comes with several has them all, where the model allows it."""
+    if not has_several:
+        return [(example, frozenset([example.label])) for example in examples]
+    found: dict[Example, frozenset[str]] = {}
+    for example in examples:
+        text = replace(example, label="")
+        found[text] = found.get(text, frozenset()) | {example.label}
+    return list(found.items())
+
+
+def _found(model: ServedModel, answer: Answer) -> frozenset[str]:
+    """The labels that a text gets, whether it would be called unknown or not."""
+    names = [one["label"] for one in answer["top"]]
+    if not model.state.is_multilabel:
+        return frozenset(names[:1])
+    probabilities = np.array([[one["probability"] for one in answer["top"]]])
+    has_label = model.state.has_labels(probabilities, names=names)[0]
+    return frozenset(name for name, is_one in zip(names, has_label, strict=True) if is_one)
+
+
+def _scores(judged: Sequence[_Judged]) -> list[ClassScore]:
+    """Recall and precision of every label that a text has."""
+    texts = Counter(label for one in judged for label in one.wanted)
+    answered = Counter(label for one in judged for label in one.found)
+    right = Counter(label for one in judged for label in one.wanted & one.found)
     return [
         ClassScore(
             label=label,
@@ -56,11 +99,15 @@ def _scores(pairs: Sequence[tuple[str, str]]) -> list[ClassScore]:
     ]
 
 
-def _confusions(wrong: Sequence[tuple[Example, str]]) -> list[Confusion]:
-    """What is taken for what, the most frequent first."""
+def _confusions(judged: Sequence[_Judged]) -> list[Confusion]:
+    """What is taken for what, the most frequent first; of each the model's surest texts."""
     pairs: dict[tuple[str, str], list[str]] = {}
-    for example, found in wrong:
-        pairs.setdefault((example.label, found), []).append(example.text)
+    for one in sorted(judged, key=lambda one: -one.confidence):
+        if one.is_right:
+            continue
+        missed, added = sorted(one.wanted - one.found), sorted(one.found - one.wanted)
+        for pair in product(missed or [NONE], added or [NONE]):
+            pairs.setdefault(pair, []).append(one.text)
     worst = sorted(pairs.items(), key=lambda pair: (-len(pair[1]), pair[0]))[:CONFUSIONS_SHOWN]
     return [
         Confusion(label=label, predicted=predicted, count=len(texts), texts=texts[:TEXTS_SHOWN])

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import platform
+from collections.abc import Callable
 
 # The name and number of glibc's malloc.h.
 M_ARENA_MAX = -8
@@ -26,7 +27,7 @@ def give_back() -> None:
         trim(0)
 
 
-def _of_glibc(name: str) -> "ctypes._NamedFuncPointer | None":  # type: ignore[name-defined]
+def _of_glibc(name: str) -> Callable[..., int] | None:
     """A function of the C library; None where it is another one."""
     if os.name != "posix" or platform.libc_ver()[0] != "glibc":
         return None

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,13 @@ import numpy as np
 
 from repcl.classifier import ContinualClassifier, ModelFolder
 from repcl.classifier.answering import Scores, UnknownRule
+from repcl.classifier.exported import Exported, open_export
 from repcl.classifier.inputs import are_empty
 from repcl.classifier.label_rules import Mask
 from repcl.classifier.neighbors import nearest_of
 from repcl.classifier.overview import ClassOverview, overview
 from repcl.classifier.state import ClassifierState
+from repcl.classifier.store.records import DamagedModel
 from repcl.classifier.vectors import Vectors, embed
 from repcl.data import Example, Span
 from repcl.errors import InvalidSetting, RepclError
@@ -52,19 +54,21 @@ class ServedModel:
         state: what was learned.
         classes: what is known about each class.
         kept: texts that are kept word for word.
+        export: of this revision, which answers faster than the revision itself; None where there is none.
     """
 
     number: int
     state: ClassifierState
     classes: Sequence[ClassOverview]
     kept: Sequence[Example]
+    export: Exported | None = None
     kept_rows: list[Vectors] = field(default_factory=list)
 
     @cached_property
     def rule(self) -> UnknownRule | None:
         """When a text is unknown; None where no threshold could be chosen."""
         with suppress(InvalidSetting):
-            return self.state.unknown_rule()
+            return (self.export or self.state).unknown_rule()
         return None
 
     def answers(self, questions: Sequence[Question]) -> list[list[Answer]]:
@@ -96,7 +100,7 @@ class ServedModel:
     def _ranked(self, examples: Sequence[Example], tops: Sequence[int]) -> list[Answer]:
         if not examples:
             return []
-        evidence = self.state.evidence(examples)
+        evidence = (self.export or self.state).evidence(examples)
         is_unknown = self.rule.applies(evidence) if self.rule else np.zeros(len(examples), dtype=bool)
         has_label = self.state.has_labels(evidence.probabilities)
         has_label[is_unknown] = False
@@ -126,6 +130,7 @@ class CurrentModel:
     def __init__(self, folder: ModelFolder, device: str | None = None) -> None:
         self.folder = folder
         self.device = device
+        self._told: set[str] = set()
         self.served = self._load()
         self.failures = 0
         self.heard: list[Callable[[], None]] = []
@@ -180,10 +185,35 @@ class CurrentModel:
         return ""
 
     def _load(self) -> ServedModel:
-        record, state = _loaded(self.folder, self.device)
-        served = ServedModel(record, state, overview(state), state.kept_texts())
-        served.answers([Question([_any_text(served)])])  # what is computed at the first question
-        return served
+        number, state = _loaded(self.folder, self.device)
+        served = ServedModel(number, state, overview(state), state.kept_texts())
+        faster = replace(served, export=self._export(number)) if not state.is_multilabel else served
+        try:
+            _warm_up(faster)
+        except DamagedModel as error:
+            self._tell(f"The export is not used: {error}")
+            faster = served
+            _warm_up(faster)
+        return faster
+
+    def _export(self, number: int) -> Exported | None:
+        """The export of a revision; none where torch's device was chosen."""
+        if self.device is not None:
+            return None
+        import torch
+
+        return open_export(self.folder, number, threads=torch.get_num_threads(), tell=self._tell)
+
+    def _tell(self, sentence: str) -> None:
+        """Say something about the export, once."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            log.warning("%s", sentence)
+
+
+def _warm_up(served: ServedModel) -> None:
+    """Ask anything, for much is computed at the first question."""
+    served.answers([Question([_any_text(served)])])
 
 
 def _loaded(folder: ModelFolder, device: str | None) -> tuple[int, ClassifierState]:

@@ -1,8 +1,9 @@
-"""Memory that a step frees is kept for the next one, instead of being returned and taken again by pages."""
+"""Freed memory: kept from step to step while a model trains, and given back after a large computation."""
 
 import ctypes
 import platform
 from functools import cache
+from typing import Any
 
 # The names and numbers of glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
@@ -16,10 +17,26 @@ def keep_freed_memory() -> bool:
     A training step takes and frees hundreds of megabytes. By default each large piece is mapped anew, and the
     system clears every page of it, which takes a share of every step.
     """
+    adjust = _of_glibc("mallopt")
+    return adjust is not None and bool(adjust(M_MMAP_MAX, 0)) and bool(adjust(M_TRIM_THRESHOLD, NEVER))
+
+
+def release_freed_memory() -> bool:
+    """Give what is freed back to the system; gives whether there was any.
+
+    Pieces below 32 megabytes stay with the process by default, and those that lie between others cannot be
+    used for larger ones: a few matrices later, hundreds of megabytes are held by nobody.
+    """
+    release = _of_glibc("malloc_trim")
+    return release is not None and bool(release(ctypes.c_size_t(0)))
+
+
+@cache
+def _of_glibc(name: str) -> Any:
+    """A function of the C library, if it is glibc."""
     if platform.libc_ver()[0] != "glibc":
-        return False
+        return None
     try:
-        adjust = ctypes.CDLL(None).mallopt
+        return getattr(ctypes.CDLL(None), name)
     except (OSError, AttributeError):
-        return False
-    return bool(adjust(M_MMAP_MAX, 0)) and bool(adjust(M_TRIM_THRESHOLD, NEVER))
+        return None

@@ -74,3 +74,10 @@ def test_time_of_the_frozen_part_is_not_counted_for_the_trained_method(shared: P
 
 def test_a_run_of_a_row_that_is_there_already_is_not_made_again(shared: Path) -> None:
     run("repcl", shared, observer=StopAtTask(0, "initial learning"))
+
+
+def test_rows_beside_a_run_have_processor_time_too_so_that_costs_can_be_compared(shared: Path) -> None:
+    spent = {run.result.row: run.result.seconds.processor_all for run in RunStore(shared).runs()}
+    assert spent["repcl"] is not None
+    assert spent["duet@statistics"] is not None
+    assert 0 < spent["repcl"] < spent["duet@statistics"]

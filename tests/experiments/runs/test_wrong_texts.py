@@ -74,12 +74,13 @@ def test_a_run_of_an_earlier_version_has_none(tmp_path):
     [
         b"",
         b"no gzip",
-        gzip.compress(b"{}"),
-        gzip.compress(b"[" * 100_000),
-        gzip.compress(b'{"fingerprint": "run", "texts": [1]}'),
-        gzip.compress(b'{"fingerprint": "run", "texts": []}')[:-9],
-        gzip.compress(b" " * (MOST_BYTES + 1) + b"{}"),
+        gzip.compress(b"{}", mtime=0),
+        gzip.compress(b"[" * 100_000, mtime=0),
+        gzip.compress(b'{"fingerprint": "run", "texts": [1]}', mtime=0),
+        gzip.compress(b'{"fingerprint": "run", "texts": []}', mtime=0)[:-9],
+        gzip.compress(b" " * (MOST_BYTES + 1) + b"{}", mtime=0),
     ],
+    ids=["empty", "no gzip", "an object", "deep", "no text", "cut off", "too large"],
 )
 def test_a_foreign_file_is_refused_in_a_sentence(tmp_path, content):
     path = tmp_path / "wrong.gz"

@@ -96,7 +96,7 @@ def reading(where: str) -> Iterator[None]:
 class Blobs(Protocol):
     """Somewhere to put bytes and to get them back."""
 
-    def put(self, data: bytes, ending: str) -> Blob:
+    def put(self, data: bytes | bytearray, ending: str) -> Blob:
         """Keep bytes."""
 
     def get(self, blob: Blob) -> bytes:
@@ -115,10 +115,10 @@ class BlobsInMemory:
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
 
-    def put(self, data: bytes, ending: str) -> Blob:
+    def put(self, data: bytes | bytearray, ending: str) -> Blob:
         """Keep bytes."""
         blob = _blob(data, ending)
-        self.kept[blob.file] = data
+        self.kept[blob.file] = bytes(data)
         return blob
 
     def get(self, blob: Blob) -> bytes:
@@ -145,7 +145,7 @@ class BlobFolder:
         self._staged: dict[str, Path] = {}
         self._added: list[Path] = []
 
-    def put(self, data: bytes, ending: str) -> Blob:
+    def put(self, data: bytes | bytearray, ending: str) -> Blob:
         """Write bytes unless they are there."""
         blob = _blob(data, ending)
         if blob.file not in self._staged and not self._holds(blob, data):  # a damaged file is repaired
@@ -215,13 +215,16 @@ class BlobFolder:
                 )
             yield file
 
-    def _holds(self, blob: Blob, data: bytes) -> bool:
+    def _holds(self, blob: Blob, data: bytes | bytearray) -> bool:
         """Whether the bytes are there; what is not a plain file is nothing that may be replaced."""
         path = self.folder / blob.file
         if not os.path.lexists(path):
             return False
         with reading(self._where(blob)), open_plain(path) as file:
-            return os.fstat(file.fileno()).st_size == len(data) and file.read(len(data)) == data
+            if os.fstat(file.fileno()).st_size != len(data):
+                return False
+            pieces = (memoryview(data)[start : start + MEGABYTE] for start in range(0, len(data), MEGABYTE))
+            return all(file.read(len(piece)) == piece for piece in pieces)
 
     def _compare(self, blob: Blob, found: str) -> None:
         if found != blob.digest:
@@ -297,7 +300,7 @@ def _example(row: Any, where: str) -> Example:
     return example
 
 
-def _blob(data: bytes, ending: str) -> Blob:
+def _blob(data: bytes | bytearray, ending: str) -> Blob:
     return Blob(file=f"{sha256(data).hexdigest()}.{ending}", bytes=len(data))
 
 

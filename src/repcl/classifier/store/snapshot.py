@@ -1,14 +1,11 @@
 """A classifier's state ↔ a record and the files that it names; safetensors, JSON and JSONL only."""
 
-import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor
 
 from repcl.classifier.known import KnownTexts
@@ -26,38 +23,25 @@ from repcl.classifier.store.records import (
     first_problem,
     one_line,
 )
+from repcl.classifier.store.tensors import LARGEST_HEADER, empty_tensor, tensor_bytes, tensor_of
 from repcl.data import Example
 from repcl.data.normal import normal_example
 from repcl.errors import InvalidData
-from repcl.files import parse_json
 from repcl.methods import Method, build_method, make_settings
 from repcl.methods.build import method_class
 from repcl.methods.frozen.left_out import MOST_ASKED
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.state import check_tensors, grow_to_shapes
 from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
+from repcl.training.allocator import release_freed_memory
 
-TENSOR = "tensor"
 CHECKS = "checks"
 ROWS_PER_PIECE = 256
-LARGEST_HEADER = 4096
-"""Bytes of the header of a file with one tensor, of which this is many times more than needed."""
-TYPES = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I64": torch.int64,
-    "I32": torch.int32,
-    "I16": torch.int16,
-    "I8": torch.int8,
-    "U8": torch.uint8,
-    "BOOL": torch.bool,
-}
 
 
 def pack(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blobs) -> Contents:
     """Put everything that a classifier holds into files, each tensor in one of its own."""
+    release_freed_memory()
     try:
         return _contents(state, parameters, blobs)
     except ValidationError as error:
@@ -100,6 +84,7 @@ def unpack(contents: Contents, blobs: Blobs, *, device: torch.device | str | Non
     method = _build(contents, blobs, device)
     derived = _derived(contents, blobs, method)
     method.take_derived(derived)
+    release_freed_memory()
     names = method.classes
     exemplars = get_examples(contents.memory, blobs, names, contents.kind)
     held_out = get_examples(contents.held_out, blobs, names, contents.kind)
@@ -189,7 +174,7 @@ def _put_known(state: ClassifierState, blobs: Blobs) -> KnownRecord:
     return KnownRecord(
         keys=tuple(key.hex() for key in known.keys),
         unlisted=tuple(name for name in classes if name in known.unlisted),
-        table=blobs.put(_tensor_bytes(table), "safetensors"),
+        table=blobs.put(tensor_bytes(table), "safetensors"),
     )
 
 
@@ -290,7 +275,7 @@ def _settings(contents: Contents) -> dict[str, Any]:
 
 
 def _put(tensor: Tensor, blobs: Blobs) -> Blob:
-    return blobs.put(_tensor_bytes(tensor), "safetensors")
+    return blobs.put(tensor_bytes(tensor), "safetensors")
 
 
 def _put_pieces(tensor: Tensor, blobs: Blobs) -> tuple[Blob, ...]:
@@ -298,31 +283,22 @@ def _put_pieces(tensor: Tensor, blobs: Blobs) -> tuple[Blob, ...]:
     return tuple(_put(piece, blobs) for piece in torch.split(tensor, ROWS_PER_PIECE))
 
 
-def _tensor_bytes(tensor: Tensor) -> bytes:
-    return save({TENSOR: tensor.detach().cpu().contiguous()})
-
-
 def _empty_tensor(blobs: Blobs, blob: Blob) -> Tensor:
     """The tensor of a file without its numbers, from the header, which takes no memory."""
-    start = blobs.beginning(blob, 8 + LARGEST_HEADER)
+    with _as_safetensors(blob):
+        return empty_tensor(blobs.beginning(blob, 8 + LARGEST_HEADER), blob.bytes)[0]
+
+
+def _tensor(data: bytes, blob: Blob) -> Tensor:
+    with _as_safetensors(blob):
+        return tensor_of(data)
+
+
+@contextmanager
+def _as_safetensors(blob: Blob) -> Iterator[None]:
     try:
-        length = int.from_bytes(start[:8], "little")
-        if length > len(start) - 8:
-            raise ValueError("the header is too long")
-        head = parse_json(start[8 : 8 + length])[TENSOR]
-        kind, shape = TYPES[head["dtype"]], [int(size) for size in head["shape"]]
-        if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize + 8 + length != blob.bytes:
-            raise ValueError(f"{blob.bytes} bytes do not hold a tensor of that shape")
-        return torch.empty(shape, dtype=kind, device="meta")
+        yield
     except (KeyError, ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise DamagedModel(
             f"blobs/{blob.file} is not a tensor in safetensors form ({one_line(error)})."
         ) from error
-
-
-def _tensor(data: bytes, blob: Blob) -> Tensor:
-    try:
-        # a copy, for the bytes may lie at an odd address, where other kernels give other last bits
-        return load(data)[TENSOR].clone()
-    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
-        raise DamagedModel(f"blobs/{blob.file} is not a tensor in safetensors form ({error}).") from error

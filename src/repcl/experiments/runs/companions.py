@@ -40,12 +40,18 @@ class Companion:
 
     def progress(self, shared: Progress) -> Progress:
         """Its own measurements; time that only frozen parts took is not that of the trained method alone."""
+        return Progress(
+            self.run.fingerprint,
+            shared.others[self.row],
+            self._own(shared.seconds),
+            self._own(shared.processor_seconds),
+            steps=shared.steps,
+        )
+
+    def _own(self, tasks: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+        """The time of the stages that belong to the row."""
         not_its_own = () if self.frozen else (Stage.EMBEDDING.value, Stage.SOLVING.value)
-        seconds = [
-            {stage: spent for stage, spent in task.items() if stage not in not_its_own}
-            for task in shared.seconds
-        ]
-        return Progress(self.run.fingerprint, shared.others[self.row], seconds, steps=shared.steps)
+        return [{stage: spent for stage, spent in task.items() if stage not in not_its_own} for task in tasks]
 
 
 def companions(run: ResolvedRun) -> list[Companion]:

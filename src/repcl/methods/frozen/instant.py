@@ -27,6 +27,8 @@ from repcl.methods.settings import MethodSettings
 
 UNEVEN = 3
 """How many times larger than the smallest class the largest must be for balancing to be considered."""
+AT_A_TIME = 250
+"""Texts that are left out at a time."""
 WORTH_IT = 0.01
 """Recall that balancing has to add."""
 
@@ -110,8 +112,8 @@ class Instant(FrozenMethod):
                 ridge = choose_ridge(gram, targets, float(moments.counts.sum())) / self.settings.maps
             factor = ridge_factor(gram, ridge)
             weights.append(ridge_weights(factor, targets))
-            self._factors.append(factor)
-            del gram, targets  # of many classes they take as much as the solution
+            self._factors.append(factor.float())  # digits enough to leave texts out
+            del gram, targets, factor  # of many classes they take as much as the solution
         return tuple(weights)
 
     def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
@@ -121,9 +123,12 @@ class Instant(FrozenMethod):
         """
         if self._solution is None or not self._factors:
             self._solution = self.solve()
-        total = torch.zeros(len(rows), len(self.classes), dtype=torch.float64)
+        balanced, total = self.is_balanced, torch.zeros(len(rows), len(self.classes), dtype=torch.float64)
         for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
-            total += self._left_out_by(which, factor, weights, rows, labels, times, balanced=self.is_balanced)
+            for start in range(0, len(rows), AT_A_TIME):  # scores of many classes take much memory
+                some = slice(start, start + AT_A_TIME)
+                asked = rows[some], labels[some], times[some]
+                total[some] += self._left_out_by(which, factor, weights, *asked, balanced=balanced)
         return total.div_(self.settings.maps)
 
     def _left_out_by(
@@ -193,7 +198,7 @@ class Instant(FrozenMethod):
         chosen = choose_ridge(gram, targets, float(moments.counts.sum())) / self.settings.maps
         factor = ridge_factor(gram, self.settings.ridge or chosen)
         weights = ridge_weights(factor, targets)
-        scores = self._left_out_by(0, factor, weights, rows, labels, times, balanced=balanced)
+        scores = self._left_out_by(0, factor.float(), weights, rows, labels, times, balanced=balanced)
         is_correct = (scores.argmax(dim=1) == labels).double()
         asked = torch.bincount(labels)
         recalls = torch.bincount(labels, is_correct)[asked > 0] / asked[asked > 0]

@@ -27,7 +27,8 @@ class KeptRows(RowOwner):
 
     def add(self, rows: Tensor, labels: Tensor) -> None:
         """Keep more rows, behind those already kept."""
-        self.rows = torch.cat([self.rows, rows])
+        # the first are taken as they are, for a copy of very many takes as much memory again
+        self.rows = torch.cat([self.rows, rows]) if len(self.rows) else rows
         self.labels = torch.cat([self.labels, labels.int()])
 
     def check(self, classes: int) -> None:

@@ -81,14 +81,13 @@ def without_itself(fitted: Tensor, leverage: Tensor, labels: Tensor) -> Tensor:
     """Leave-one-out fits of a linear smoother, (ŷ - h y) / (1 - h), (texts, classes).
 
     Args:
-        fitted: ŷ, (texts, classes).
+        fitted: ŷ, (texts, classes); its memory becomes that of the result.
         leverage: h, how much a text decides its own fit, (texts,).
         labels: the index of each text's class, (texts,); its target is 1 there, and 0 elsewhere.
     """
     leverage = leverage.clamp(max=SURE)
-    rest = fitted.clone()
-    rest[torch.arange(len(labels)), labels] -= leverage
-    return rest.div_((1 - leverage)[:, None])
+    fitted[torch.arange(len(labels)), labels] -= leverage
+    return fitted.div_((1 - leverage)[:, None])
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from repcl.methods.frozen.shared_texts import LeftOutTexts, SharedLedger, Shared
 from repcl.methods.frozen.sums import ClassSums
 from repcl.model import fingerprint
 from repcl.training import Stage
+from repcl.training.allocator import release_freed_memory
 
 CHUNK = 1024
 
@@ -58,7 +59,7 @@ class SharingSettings(KeepingSettings):
     def _keeps_what_it_needs(self) -> "SharingSettings":
         if self.multilabel and not self.keep_embeddings:
             raise ValueError(
-                "several labels a text (multilabel) need keep_embeddings = true, which is off where "
+                "several labels per text (multilabel) need keep_embeddings = true, which is off where "
                 "memory_per_class and holdout_per_class are 0"
             )
         return self
@@ -123,7 +124,10 @@ class FrozenMethod(FrozenReader):
             self._solution = None  # of many classes it takes as much memory as the next one
             self.ledger.grow_to(len(self.classes))
             self.ledger.book_in(rows, self.indices(task.train), self.features)
+            del rows  # they are kept, or not needed any more
+            release_freed_memory()
             self._solution = self.solve()
+            release_freed_memory()
 
     def scores(self, examples: Sequence[Example]) -> Tensor:
         """Scores of all seen classes for each example, (examples, seen classes), on the CPU."""
@@ -140,7 +144,8 @@ class FrozenMethod(FrozenReader):
         return self._without_empty(scores).float()
 
     def _without_empty(self, scores: Tensor) -> Tensor:
-        return without_empty(scores, self.ledger.class_sizes(len(self.classes)))
+        sizes = self.ledger.class_sizes(len(self.classes))
+        return without_empty(scores, sizes) if bool((sizes == 0).any()) else scores
 
     def exported_solution(self) -> dict[str, Tensor]:
         """The solution: all that changes when texts are learned."""
@@ -195,15 +200,21 @@ class FrozenMethod(FrozenReader):
 
     def derived_shapes(self) -> dict[str, tuple[int, ...]]:
         """Those of the solution and of the sums."""
-        self.ledger.grow_to(len(self.classes))
         found = {f"{SOLUTION}{index}": shape for index, shape in enumerate(self.solution_shapes())}
-        sums = self.state_dict().items() if self.keeps_rows else ()
-        return found | {name: tuple(part.shape) for name, part in sums if name.startswith(SUMS)}
+        return found | (self._sum_shapes() if self.keeps_rows else {})
+
+    def _sum_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of all sums; they are not made yet, for those of many classes take much memory."""
+        return {
+            f"{SUMS}{number}.{name}": shape
+            for number, part in enumerate(self.ledger.parts())
+            for name, shape in part.shapes(len(self.classes)).items()
+        }
 
     def take_derived(self, found: Mapping[str, Tensor]) -> None:
         """Take over sums and solution, or sum up the kept rows again; a solution follows when needed."""
-        self.ledger.grow_to(len(self.classes))
         if self.keeps_rows and not self._take_sums(found):
+            self.ledger.grow_to(len(self.classes))
             self.ledger.sum_up_again(self.features)
         numbers = sorted(int(name.removeprefix(SOLUTION)) for name in found if name.startswith(SOLUTION))
         parts = [found[f"{SOLUTION}{number}"] for number in numbers]
@@ -211,10 +222,9 @@ class FrozenMethod(FrozenReader):
             self._solution = tuple(parts)
 
     def _take_sums(self, found: Mapping[str, Tensor]) -> bool:
-        own = {name: part for name, part in self.state_dict().items() if name.startswith(SUMS)}
         if not all(
-            name in found and found[name].shape == part.shape and not found[name].is_floating_point()
-            for name, part in own.items()
+            name in found and found[name].shape == shape and not found[name].is_floating_point()
+            for name, shape in self._sum_shapes().items()
         ):
             return False
         for number, part in enumerate(self.ledger.parts()):

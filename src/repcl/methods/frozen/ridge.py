@@ -41,13 +41,18 @@ def ridge_weights(factor: Tensor, targets: Tensor) -> Tensor:
 
 
 def half_solved(factor: Tensor, rows: Tensor) -> Tensor:
-    """L⁻¹h of each row h, (rows, features): products of two of them are those by (G + λI)⁻¹."""
+    """L⁻¹h of each row h, (rows, features): products of two of them are those by (G + λI)⁻¹.
+
+    Args:
+        factor: L in float32, which takes half the time and has digits enough.
+        rows: h.
+    """
     from scipy.linalg import solve_triangular
 
     with threadpool_limits(1):
         solved = solve_triangular(
-            factor.numpy().astype(np.float32),
-            rows.numpy().T.astype(np.float32),  # half the time, and digits enough
+            factor.numpy(),
+            rows.numpy().T.astype(np.float32),
             lower=True,
             check_finite=False,
         )

@@ -44,6 +44,13 @@ class ClassSums(RowOwner):
             self.sums = functional.pad(self.sums, (0, 0, 0, missing))
             self.counts = torch.cat([self.counts, self.counts.new_zeros(missing)])
 
+    def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
+        """The shapes that its tensors have with so many classes."""
+        return {
+            name: (classes, *value.shape[1:]) if name in self.class_rows else tuple(value.shape)
+            for name, value in self.named_buffers(recurse=False)
+        }
+
     def clear(self) -> None:
         """Forget all examples, and keep the room for the classes."""
         for value in self.buffers(recurse=False):

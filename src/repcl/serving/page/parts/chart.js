@@ -127,7 +127,7 @@ function area(points, x, y) {
  */
 function dot(point, x, y) {
   const kind = point.isCurrent ? "dot is-current" : point.isRefused ? "dot is-refused" : "dot";
-  const name = `Revision ${point.number}: ${percent(point.share)}${point.isRefused ? ", held back" : ""}`;
+  const name = `Revision ${point.number}: ${percent(point.share)}${point.isRefused ? ", refused" : ""}`;
   return drawn("circle", { class: kind, cx: x, cy: y, r: point.isCurrent ? 6 : 4 }, drawn("title", {}, name));
 }
 

@@ -41,7 +41,7 @@ function headline(job) {
     case "refused":
       return notice(
         "warning",
-        "Held back, because old classes would suffer",
+        "Refused, because old classes would suffer",
         element("p", {}, sentence ?? job.problem?.detail ?? ""),
         element(
           "p",

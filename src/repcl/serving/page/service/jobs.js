@@ -11,7 +11,7 @@ const PAUSE = 1000;
 export const STATES = {
   queued: "Waiting for its turn",
   running: "Running",
-  refused: "Held back",
+  refused: "Refused",
   done: "Done",
   failed: "Failed",
   canceled: "Canceled",

@@ -96,7 +96,7 @@ function timelineItem(revision, canWrite, reload) {
         {},
         `Revision ${revision.number}`,
         revision.is_current && element("span", { class: "chip chip-accent" }, "In use"),
-        revision.is_refused && element("span", { class: "chip chip-warning" }, "Held back"),
+        revision.is_refused && element("span", { class: "chip chip-warning" }, "Refused"),
       ),
       element("p", {}, revision.sentence),
       element("p", { class: "soft" }, facts.filter(Boolean).join(" · ")),

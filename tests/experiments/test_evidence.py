@@ -1,0 +1,111 @@
+"""The plan of the long runs: what comes first, what is skipped, where results go. Nothing is run here."""
+
+import runpy
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from repcl.benchmarks import BENCHMARKS
+from repcl.experiments import RunSpec
+from repcl.experiments.runs.observers import Event
+from repcl.experiments.runs.spec import RunOptions
+from repcl.methods import METHODS
+from repcl.methods.variants import split_variant, variant_settings
+from tests.conftest import tiny_encoder
+from tests.experiments.runs.test_run import CHEAP, toy_stream
+
+SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/evidence.py"))
+LISTS, Wanted, plan = (SCRIPT[name] for name in ("LISTS", "Wanted", "plan"))
+TABLES = plan(LISTS["tables"])
+
+
+def titles(jobs) -> list[str]:
+    return [f"{job.wanted.benchmark} {job.method} {job.round}" for job in jobs]
+
+
+def test_a_round_of_all_comes_before_the_next_and_learners_that_take_seconds_come_first():
+    wanted = [Wanted("hwu64", ("fea", "ncm"), range(2)), Wanted("maven", ("ncm", "crl"), range(1), "fifty")]
+    assert titles(plan(wanted)) == [
+        "hwu64 ncm 0",
+        "maven ncm 0",
+        "hwu64 fea 0",
+        "maven crl 0",
+        "hwu64 ncm 1",
+        "hwu64 fea 1",
+    ]
+
+
+def test_all_planned_runs_can_be_made():
+    for job in [*TABLES, *plan(LISTS["study"])]:
+        name, variant = split_variant(job.method)
+        variant_settings(name, variant)
+        assert name in METHODS
+        assert job.wanted.benchmark in BENCHMARKS
+
+
+def test_no_run_is_planned_twice():
+    for jobs in LISTS.values():
+        made = [(job.wanted.folder, *titles([job])) for job in plan(jobs)]
+        assert len(made) == len({*made})
+
+
+def test_capped_runs_do_not_mix_with_whole_ones():
+    assert {job.wanted.folder for job in TABLES if job.wanted.texts} == {"fifty"}
+    assert {job.wanted.folder for job in TABLES if not job.wanted.texts} == {""}
+
+
+def test_the_study_stays_away_from_the_rounds_that_are_reported():
+    assert {job.round for job in plan(LISTS["study"])} == {5, 6, 7, 8}
+    assert all(job.round < 5 for job in TABLES)
+
+
+def test_repcl_is_not_trained_where_a_duet_gives_its_row():
+    of_tables = {(job.wanted.benchmark, job.method) for job in TABLES}
+    assert not any(method in ("repcl", "duet@statistics") for _, method in of_tables)
+    assert ("hwu64", "duet") in of_tables
+
+
+def test_the_command_of_a_run_is_one_that_repcl_bench_takes():
+    (job,) = [one for one in TABLES if titles([one]) == ["fewrel duet 0"]]
+    words = shlex.split(job.command(Path("runs/evidence/fifty")))
+    assert words == [
+        *("repcl", "bench", "--benchmark", "fewrel", "--method", "duet", "--round", "0"),
+        *("--max-train-per-class", "50", "--max-test-per-class", "50", "--with-parts"),
+        *("--out", "runs/evidence/fifty"),
+    ]
+    slow = [job for job in plan(LISTS["study"]) if job.wanted.settings]
+    assert {job.method for job in slow} == {"fea"}
+    assert slow[0].spec(Path("x")).options.settings == {"learning_rate": 2e-5}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A duet on a toy stream, in a folder of capped runs."""
+    options = RunOptions(
+        encoder=tiny_encoder(), settings=CHEAP, out=tmp_path / "out/fifty", device="cpu", with_parts=True
+    )
+    return RunSpec("duet", toy_stream(), options).resolve()
+
+
+def unheard(event: Event) -> None:
+    pass
+
+
+def test_all_rows_of_a_run_are_copied_with_predictions_and_then_taken_for_stored(run, tmp_path):
+    out, results = tmp_path / "out", tmp_path / "results"
+    rows = SCRIPT["rows_of"](run)
+    assert [row.plan.row for row in rows] == ["duet", "repcl", "duet@statistics"]
+    stale = results / "fifty/toy/repcl/round-1/analysis.json"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("{}")
+    assert not any(SCRIPT["is_stored"](row, results / "fifty") for row in rows)
+    SCRIPT["make_and_store"](run, unheard, out=out, results=results)
+    assert all(SCRIPT["is_stored"](row, results / "fifty") for row in rows)
+    for row in ("duet", "repcl", "duet@statistics"):
+        names = sorted(path.name for path in (results / f"fifty/toy/{row}/round-1").iterdir())
+        assert names == ["predictions.jsonl.gz", "result.json"]
+    assert not SCRIPT["is_stored"](replace(rows[0], fingerprint="of other settings"), results / "fifty")
+    (results / "fifty/toy/duet/round-1/predictions.jsonl.gz").unlink()
+    assert not SCRIPT["is_stored"](rows[0], results / "fifty")
