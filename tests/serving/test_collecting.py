@@ -107,6 +107,10 @@ def test_long_texts_are_bounded_together(collecting_client, monkeypatch):
     assert [one.text for one in collecting_client.service.collector.texts()] == ["x" * 25]
 
 
+def test_other_users_of_the_machine_cannot_read_them(collecting_client, model):
+    assert (model / "service").stat().st_mode & 0o077 == 0
+
+
 def test_a_link_in_place_of_the_file_is_neither_read_nor_written_through(serve, model, tmp_path):
     (tmp_path / "secret").write_text("secret")
     (model / "service").mkdir()

@@ -30,7 +30,7 @@ class Place:
         """Be the one service that writes here, until the process ends."""
         try:
             with suppress(FileExistsError):
-                os.mkdir(self.path)
+                os.mkdir(self.path, 0o700)  # strangers' words are nobody else's to read
             self._check_plain()
             self._lock.acquire(timeout=0)
             self._sweep()

@@ -36,6 +36,7 @@ class FirstSession(Instant):
 
     Settings: ClassVar[type[FirstSessionSettings]] = FirstSessionSettings
     settings: FirstSessionSettings
+    takes_back_exactly = False  # the encoder keeps traces of the first task
 
     @classmethod
     def for_settings(cls, settings: MethodSettings) -> type[Method]:
