@@ -312,7 +312,7 @@ def decided(method: str) -> str:
 
 
 def _check_takes_several(method: str) -> None:
-    able = [name for name, other in METHODS.items() if "multilabel" in other.Settings.model_fields]
+    able = [name for name, other in METHODS.items() if other.takes_several_labels]
     if method not in able:
         raise InvalidSetting(
             f"Expected a method that can give a text several labels (multilabel), found {method!r}, which "

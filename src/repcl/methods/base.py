@@ -48,6 +48,8 @@ class Method(RowOwner, ABC):
     """Whether the memory is unbounded, as for the upper bound `joint`."""
     takes_back_exactly: ClassVar[bool] = False
     """Whether `take_back` leaves no trace of what was learned."""
+    takes_several_labels: ClassVar[bool] = False
+    """Whether a text may have several labels (the setting `multilabel`)."""
     encoder_path: ClassVar[str] = "encoder"
     """Where among the parts the encoder stands whose weights change, if any do."""
 

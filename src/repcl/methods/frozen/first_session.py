@@ -6,6 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from repcl.data import InputKind, Task
+from repcl.errors import InvalidSetting
 from repcl.methods.base import Method
 from repcl.methods.frozen.instant import Instant, InstantSettings
 from repcl.methods.frozen.vote import Vote
@@ -37,6 +38,7 @@ class FirstSession(Instant):
     Settings: ClassVar[type[FirstSessionSettings]] = FirstSessionSettings
     settings: FirstSessionSettings
     takes_back_exactly = False  # the encoder keeps traces of the first task
+    takes_several_labels = False
 
     @classmethod
     def for_settings(cls, settings: MethodSettings) -> type[Method]:
@@ -53,6 +55,14 @@ class FirstSession(Instant):
         """The settings with layers and speed decided."""
         chosen = super().resolved(settings, kind)
         return with_speed(chosen, kind) if isinstance(chosen, TrainingSettings) else chosen
+
+    def build_parts(self) -> None:
+        """Those of `instant`; the training gives each text one label."""
+        if self.is_multilabel:
+            raise InvalidSetting(
+                "first_session gives each text one label, found multilabel = true: use instant."
+            )
+        super().build_parts()
 
     def learn_task(self, task: Task) -> None:
         """Train the encoder on the first task only; then embed, book in, solve."""

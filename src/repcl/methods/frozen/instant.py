@@ -73,6 +73,7 @@ class Instant(FrozenMethod):
 
     Settings: ClassVar[type[InstantSettings]] = InstantSettings
     settings: InstantSettings
+    takes_several_labels = True
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {**FrozenMethod.variants, "vote": {"vote": True}}
 
     @classmethod

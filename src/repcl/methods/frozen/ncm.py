@@ -19,6 +19,7 @@ class NCM(FrozenMethod):
 
     Settings: ClassVar[type[NCMSettings]] = NCMSettings
     settings: NCMSettings
+    takes_several_labels = True
 
     def new_sums(self) -> list[ClassSums]:
         """The sum of each class."""
