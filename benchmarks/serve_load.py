@@ -68,7 +68,7 @@ def main() -> None:
         wrong = compare(model, load)
     result = summary(load, options, bare) | wrong
     print(
-        json.dumps(result) if options.json else "\n".join(f"{key}: {value}" for key, value in result.items())
+        json.dumps(result, default=float) if options.json else "\n".join(f"{key}: {value}" for key, value in result.items())
     )
 
 
@@ -226,7 +226,6 @@ async def client(port: int, load: Load, end: float) -> None:
 
 async def teach(port: int, token: str, load: Load, end: float) -> None:
     """Learning jobs, one after another, during every second turn."""
-    connection = await asyncio.open_connection("127.0.0.1", port)
     examples, number = demo("train"), 0
     begun = time.monotonic()
     while time.monotonic() < end:
@@ -236,13 +235,14 @@ async def teach(port: int, token: str, load: Load, end: float) -> None:
         number += 1
         taught = [{"text": f"{text} {number}", "label": label} for text, label in examples]
         load.has_job = True
+        connection = await asyncio.open_connection("127.0.0.1", port)  # one that rests is closed
         _, job = await ask(connection, "POST", "/v1/learn", {"examples": taught}, token)
         while job["state"] in ("queued", "running"):
             await asyncio.sleep(0.1)
             _, job = await ask(connection, "GET", f"/v1/jobs/{job['id']}")
+        connection[1].close()
         load.has_job = False
         load.jobs.append(job)
-    connection[1].close()
 
 
 async def watch(service: int, load: Load, end: float) -> None:

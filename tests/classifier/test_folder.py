@@ -18,7 +18,7 @@ import pytest
 from repcl import ContinualClassifier, files
 from repcl.classifier import ModelFolder
 from repcl.classifier.store.files import CannotWrite, ModelIsLocked
-from repcl.classifier.store.records import DamagedModel, NewerFormat
+from repcl.classifier.store.records import DamagedModel, Export, NewerFormat, origin_of
 from repcl.errors import MissingData, RepclError
 from repcl.methods import METHODS
 from tests.classifier.conftest import save_tiny_encoder, toy
@@ -526,3 +526,129 @@ def test_the_revision_in_use_is_kept_though_it_is_old(make, tmp_path):
     assert folder.numbers() == [1, 3]  # until the next update
     ContinualClassifier.load(tmp_path / "model", device="cpu").save(tmp_path / "model")
     assert folder.numbers() == [4]
+
+
+# ---- an export beside the revisions, and what a service collected --------------------------------
+
+
+def graph_of(number: int, path: Path):
+    """What writes an export that belongs to one revision only."""
+    contents = ModelFolder(path).revision(number).contents
+
+    def write(blobs) -> Export:
+        return Export(
+            origin=origin_of(contents, is_shared=False),
+            is_shared=False,
+            precision="fp32",
+            graph=blobs.put(b"a graph", "onnx"),
+            readout="Sentence",
+            max_length=128,
+            when="2026-11-17T00:00:00+00:00",
+            version="0",
+        )
+
+    return write
+
+
+def graphs(path: Path) -> list[str]:
+    return sorted(name for name in os.listdir(path / "blobs") if name.endswith(".onnx"))
+
+
+def test_a_folder_without_an_export_says_so(model):
+    assert ModelFolder(model).export() is None
+
+
+def test_an_export_is_read_as_it_was_written(model):
+    folder = ModelFolder(model)
+    with folder.lock("test"):
+        written = folder.write_export(graph_of(2, model))
+    assert ModelFolder(model).export() == written
+    assert graphs(model) == [written.graph.file]
+
+
+def test_a_damaged_record_of_an_export_is_named(model):
+    (model / "export.json").write_text("{")
+    with pytest.raises(DamagedModel, match=r"export\.json"):
+        ModelFolder(model).export()
+
+
+def test_an_export_stays_as_long_as_its_revision_does(model):
+    folder = ModelFolder(model)
+    with folder.lock("test"):
+        folder.write_export(graph_of(1, model))
+        folder.sweep()
+    assert len(graphs(model)) == 1
+    with folder.lock("test"):
+        folder.purge([1])
+    assert folder.export() is None
+    assert graphs(model) == []
+
+
+def test_graphs_stay_where_nobody_knows_which_is_in_use(model):
+    folder = ModelFolder(model)
+    with folder.lock("test"):
+        folder.write_export(graph_of(2, model))
+        (model / "export.json").write_text("{")
+        folder.sweep()
+    assert len(graphs(model)) == 1
+
+
+def test_an_export_that_fails_leaves_no_file_behind(model):
+    folder = ModelFolder(model)
+
+    def breaks(blobs) -> Export:
+        blobs.put(b"a graph", "onnx")
+        raise ValueError("the graph cannot be made")
+
+    with folder.lock("test"), pytest.raises(ValueError, match="cannot be made"):
+        folder.write_export(breaks)
+    assert graphs(model) == []
+    assert folder.export() is None
+
+
+def test_how_many_revisions_are_kept_outlasts_a_rollback(make, tmp_path):
+    clf = make("ncm").fit(*toy("fruit", "vehicle"))
+    for _ in range(4):
+        clf.save(tmp_path / "model")
+    folder = ModelFolder(tmp_path / "model")
+    with folder.lock("test"):
+        assert folder.keep_last(2) == [1, 2]
+        folder.rollback(3)
+    assert folder.numbers() == [3, 4]
+    ContinualClassifier.load(tmp_path / "model", device="cpu").save(tmp_path / "model")
+    assert folder.numbers() == [4, 5]
+
+
+def test_old_revisions_that_cannot_be_deleted_do_not_undo_an_update(make, tmp_path, monkeypatch):
+    clf = make("ncm").fit(*toy("fruit", "vehicle"))
+    clf.save(tmp_path / "model")
+    folder = ModelFolder(tmp_path / "model")
+    with folder.lock("test"):
+        folder.keep_last(1)
+    for problem in (OSError("busy"), RepclError("in use")):
+
+        def refuse(_, numbers, problem=problem):
+            raise problem
+
+        monkeypatch.setattr(ModelFolder, "purge", refuse)
+        clf.save(tmp_path / "model")
+    assert folder.numbers() == [1, 2, 3]
+    assert folder.current() == 3
+
+
+@pytest.mark.parametrize(
+    ("collected", "said"),
+    [
+        ('{"texts": []}', None),
+        ('{"texts": [{"id": "a", "when": "today", "text": "hm"}]}', "- *Collected texts*: 1 that a service"),
+        ("{", "- *Collected texts*: an unknown number that a service"),
+    ],
+    ids=["none", "one", "damaged"],
+)
+def test_the_readme_counts_what_a_service_collected(model, collected, said):
+    (model / "service").mkdir()
+    (model / "service" / "collected.json").write_text(collected)
+    with ModelFolder(model).lock("test"):
+        ModelFolder(model).refresh_readme()
+    readme = (model / "README.md").read_text()
+    assert (said in readme) if said else ("Collected" not in readme and "XX" not in readme)
