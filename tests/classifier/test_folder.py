@@ -17,8 +17,9 @@ import pytest
 
 from repcl import ContinualClassifier, files
 from repcl.classifier import ModelFolder
+from repcl.classifier.store.collected import CollectedText, Collection
 from repcl.classifier.store.files import CannotWrite, ModelIsLocked
-from repcl.classifier.store.records import DamagedModel, Export, NewerFormat, origin_of
+from repcl.classifier.store.records import DamagedModel, Export, NewerFormat, origin_of, to_json
 from repcl.errors import MissingData, RepclError
 from repcl.methods import METHODS
 from tests.classifier.conftest import save_tiny_encoder, toy
@@ -636,19 +637,26 @@ def test_old_revisions_that_cannot_be_deleted_do_not_undo_an_update(make, tmp_pa
     assert folder.current() == 3
 
 
-@pytest.mark.parametrize(
-    ("collected", "said"),
-    [
-        ('{"texts": []}', None),
-        ('{"texts": [{"id": "a", "when": "today", "text": "hm"}]}', "- *Collected texts*: 1 that a service"),
-        ("{", "- *Collected texts*: an unknown number that a service"),
-    ],
-    ids=["none", "one", "damaged"],
-)
-def test_the_readme_counts_what_a_service_collected(model, collected, said):
-    (model / "service").mkdir()
-    (model / "service" / "collected.json").write_text(collected)
+def readme_with(model: Path, collected: bytes) -> str:
+    (model / "service").mkdir(exist_ok=True)
+    (model / "service" / "collected.json").write_bytes(collected)
     with ModelFolder(model).lock("test"):
         ModelFolder(model).refresh_readme()
-    readme = (model / "README.md").read_text()
-    assert (said in readme) if said else ("Collected" not in readme and "XX" not in readme)
+    return (model / "README.md").read_text()
+
+
+ONE_TEXT = Collection(texts=(CollectedText(id="a", when="today", text="hm"),))
+
+
+@pytest.mark.parametrize(
+    ("collected", "count"),
+    [(to_json(ONE_TEXT), "1"), (b"{", "an unknown number")],
+    ids=["one", "damaged"],
+)
+def test_the_readme_counts_what_a_service_collected(model, collected, count):
+    assert f"\n- *Collected texts*: {count} that a service" in readme_with(model, collected)
+
+
+def test_the_readme_says_nothing_of_a_service_that_collected_nothing(model):
+    before = (model / "README.md").read_text()
+    assert readme_with(model, to_json(Collection())) == before
