@@ -67,9 +67,8 @@ def main() -> None:
             load = asyncio.run(put_under_load(port, token, process.pid, options))
         wrong = compare(model, load)
     result = summary(load, options, bare) | wrong
-    print(
-        json.dumps(result, default=float) if options.json else "\n".join(f"{key}: {value}" for key, value in result.items())
-    )
+    lines = "\n".join(f"{key}: {value}" for key, value in result.items())
+    print(json.dumps(result, default=float) if options.json else lines)
 
 
 def read_options() -> argparse.Namespace:
