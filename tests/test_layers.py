@@ -25,7 +25,7 @@ LAYERS = [
     {"data"},
     {"files"},
     {"errors"},
-    {"lazy"},
+    {"lazy", "allocator"},
 ]
 HEIGHT = {name: len(LAYERS) - index for index, names in enumerate(LAYERS) for name in names}
 FREE = {"__init__", "__main__"}

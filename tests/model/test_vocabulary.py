@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from repcl.data.batches import collate
-from repcl.model import Encoder, OccurringRows, follow_decay, only_rows, output_places, output_rows
+from repcl.model import Encoder, OccurringRows, follow_decay, only_rows, output_indices, output_rows
 from tests.conftest import tiny_encoder, toy_example
 
 TEXTS = [toy_example("sentence", topic, number) for topic in ("fruit", "weather") for number in range(3)]
@@ -30,7 +30,7 @@ def loss_of(encoder: Encoder, *, has_outputs: bool) -> Tensor:
         table = encoder.word_embeddings
         scores = torch.cat([pooled @ part.T for part in output_rows(table)], dim=1)
         words = torch.tensor([row.ids[2] for row in encoder.tokenize(TEXTS)])
-        loss = loss + nn.functional.cross_entropy(scores, output_places(table, words))
+        loss = loss + nn.functional.cross_entropy(scores, output_indices(table, words))
     return loss
 
 

@@ -134,7 +134,7 @@ def _judged(classifier: "ContinualClassifier", tested: "Sequence[Read]", _: str)
 def _judged_sets(classifier: "ContinualClassifier", tested: "Sequence[Read]", threshold: str) -> Judged:
     """Answers of a model that may give a text several labels."""
     sets = label_sets(classifier, tested, threshold)
-    wrong = [Wrong(one.row, found_cell(one), one.confidence) for one in sets if not one.is_right]
+    wrong = [Wrong(one.asked, found_cell(one), one.confidence) for one in sets if not one.is_right]
     return Judged(scores_of_labels(sets), wrong, [Wrong(*pair) for pair in confused_pairs(sets)])
 
 

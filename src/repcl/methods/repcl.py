@@ -19,7 +19,7 @@ from repcl.methods.base import Method
 from repcl.methods.retention import RetentionSettings, retention
 from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ClassifierSettings, ReplaySettings
-from repcl.model import drop_other_rows, output_places, output_rows
+from repcl.model import drop_other_rows, output_indices, output_rows
 from repcl.model.heads import plain_linear
 from repcl.training import LossTerms, Stage, adversarial_losses, ascend, default_groups, run_stage
 
@@ -282,7 +282,7 @@ class RepCL(Method):
         table = self.encoder.word_embeddings
         help_ = helpers if self.settings.generation == "xmlm" else None
         scores = head(states, help_, *output_rows(table))
-        return masked_token_loss(scores, output_places(table, targets))
+        return masked_token_loss(scores, output_indices(table, targets))
 
     def _replay(self) -> None:
         """L_replay = L_ce + L_adv on the balanced memory."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         drop_other_rows,
         follow_decay,
         only_rows,
-        output_places,
+        output_indices,
         output_rows,
     )
 
@@ -49,7 +49,7 @@ __all__ = [
     "lowest_row",
     "mean_row",
     "only_rows",
-    "output_places",
+    "output_indices",
     "output_rows",
     "total_row",
 ]
@@ -70,7 +70,7 @@ __getattr__ = lazy_names(
             "drop_other_rows",
             "follow_decay",
             "only_rows",
-            "output_places",
+            "output_indices",
             "output_rows",
         ],
     },

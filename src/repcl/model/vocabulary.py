@@ -113,7 +113,7 @@ def output_rows(table: nn.Embedding) -> list[Tensor]:
     return [table.weight] if others is None else [table.weight, others]
 
 
-def output_places(table: nn.Embedding, ids: Tensor) -> Tensor:
+def output_indices(table: nn.Embedding, ids: Tensor) -> Tensor:
     """Where tokens with these ids stand among the scores."""
     return table.indices[ids] if isinstance(table, OccurringRows) else ids
 

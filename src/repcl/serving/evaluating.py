@@ -1,13 +1,11 @@
 """The model's answers compared with the right labels, of which a text may have several."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
+from repcl.classifier.judging import JudgedText, scores_by_label
 from repcl.data import Example
 from repcl.errors import InvalidData, listed
 from repcl.serving.batching import Answerer
@@ -16,21 +14,6 @@ from repcl.serving.model import Answer, Question, ServedModel
 
 CONFUSIONS_SHOWN = 20
 TEXTS_SHOWN = 5
-NONE = "–"
-"""Stands in a confusion where a label was missed and none added, or the other way round."""
-
-
-class _Judged(NamedTuple):
-    """A text with the labels that it has and those that it gets."""
-
-    text: str
-    wanted: frozenset[str]
-    found: frozenset[str]
-    confidence: float
-
-    @property
-    def is_right(self) -> bool:
-        return self.wanted == self.found
 
 
 async def evaluated(examples: Sequence[Example], answerer: Answerer) -> EvaluateBody:
@@ -40,7 +23,7 @@ async def evaluated(examples: Sequence[Example], answerer: Answerer) -> Evaluate
     model, answers = await answerer.ask(Question(asked, top=len(answerer.current.served.classes)))
     known = frozenset(model.state.names)
     judged = [
-        _Judged(example.text, labels & known, _found(model, answer), answer["confidence"])
+        JudgedText(example.text, labels & known, _found(model, answer), answer["confidence"])
         for (example, labels), answer in zip(wanted, answers, strict=True)
         if labels & known
     ]
@@ -50,12 +33,15 @@ async def evaluated(examples: Sequence[Example], answerer: Answerer) -> Evaluate
             f"No text is of a class that the model knows (found {names}): learn them first, or check the "
             "labels."
         )
-    scores = _scores(judged)
+    scores = scores_by_label(judged)
     return EvaluateBody(
         revision=model.number,
         accuracy=sum(one.is_right for one in judged) / len(judged),
         macro_recall=sum(score.recall for score in scores) / len(scores),
-        classes=scores,
+        classes=[
+            ClassScore(label=one.label, texts=one.texts, recall=one.recall, precision=one.precision)
+            for one in scores
+        ],
         confusions=_confusions(judged),
     )
 
@@ -83,31 +69,12 @@ def _found(model: ServedModel, answer: Answer) -> frozenset[str]:
     return frozenset(name for name, is_one in zip(names, has_label, strict=True) if is_one)
 
 
-def _scores(judged: Sequence[_Judged]) -> list[ClassScore]:
-    """Recall and precision of every label that a text has."""
-    texts = Counter(label for one in judged for label in one.wanted)
-    answered = Counter(label for one in judged for label in one.found)
-    right = Counter(label for one in judged for label in one.wanted & one.found)
-    return [
-        ClassScore(
-            label=label,
-            texts=texts[label],
-            recall=right[label] / texts[label],
-            precision=right[label] / answered[label] if answered[label] else None,
-        )
-        for label in sorted(texts)
-    ]
-
-
-def _confusions(judged: Sequence[_Judged]) -> list[Confusion]:
+def _confusions(judged: Sequence[JudgedText[str]]) -> list[Confusion]:
     """What is taken for what, the most frequent first; of each the model's surest texts."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for one in sorted(judged, key=lambda one: -one.confidence):
-        if one.is_right:
-            continue
-        missed, added = sorted(one.wanted - one.found), sorted(one.found - one.wanted)
-        for pair in product(missed or [NONE], added or [NONE]):
-            pairs.setdefault(pair, []).append(one.text)
+        for pair in one.confusions():
+            pairs.setdefault(pair, []).append(one.asked)
     worst = sorted(pairs.items(), key=lambda pair: (-len(pair[1]), pair[0]))[:CONFUSIONS_SHOWN]
     return [
         Confusion(label=label, predicted=predicted, count=len(texts), texts=texts[:TEXTS_SHOWN])

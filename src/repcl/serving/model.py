@@ -1,5 +1,6 @@
 """The revision that answers: loaded whole, asked by one thread, replaced at once when another is in use."""
 
+import gc
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from repcl.allocator import release_freed_memory
 from repcl.classifier import ContinualClassifier, ModelFolder
 from repcl.classifier.answering import Scores, UnknownRule
 from repcl.classifier.exported import Exported, open_export
@@ -24,7 +26,6 @@ from repcl.data import Example, Span
 from repcl.errors import InvalidSetting, RepclError
 from repcl.methods.frozen.reader import FrozenReader
 from repcl.model import Encoder
-from repcl.serving.memory import give_back
 
 POLL_SECONDS = 0.5
 REMEMBERED_TEXTS = 2000
@@ -162,7 +163,8 @@ class CurrentModel:
         while not self._ending.wait(POLL_SECONDS):
             if self.served.number != number:  # and those who had asked the old one have their answers
                 number = self.served.number
-                give_back()
+                gc.collect()  # modules refer to each other, and are only found this way
+                release_freed_memory()
             said = self._tried_to_refresh(said)
 
     def _tried_to_refresh(self, said: str) -> str:

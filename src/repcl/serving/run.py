@@ -15,10 +15,10 @@ from types import FrameType
 
 import uvicorn
 
+from repcl.allocator import share_one_heap
 from repcl.errors import RepclError, shortened
 from repcl.serving.app import create_app
 from repcl.serving.gate import Gate
-from repcl.serving.memory import share_one_heap
 from repcl.serving.options import Options, bracketed, is_every_address
 from repcl.serving.service import Service
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.lr_scheduler import LambdaLR
 
+from repcl.allocator import keep_freed_memory
 from repcl.model import Processes, follow_decay
-from repcl.training.allocator import keep_freed_memory
 from repcl.training.observer import Observer, Stage
 
 LossTerms = Mapping[str, Tensor]

@@ -8,6 +8,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
+from repcl.allocator import release_freed_memory
 from repcl.classifier.known import KnownTexts
 from repcl.classifier.state import Checked, Checks, ClassifierState
 from repcl.classifier.store.encoder import config_json, empty_encoder, fill_encoder, tokenizer_json
@@ -33,7 +34,6 @@ from repcl.methods.frozen.left_out import MOST_ASKED
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.state import check_tensors, grow_to_shapes
 from repcl.model import LAST_LAYER, Encoder, Readout, chosen_device
-from repcl.training.allocator import release_freed_memory
 
 CHECKS = "checks"
 ROWS_PER_PIECE = 256

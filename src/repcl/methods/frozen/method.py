@@ -13,6 +13,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from repcl.allocator import release_freed_memory
 from repcl.data import Batch, Example, Task
 from repcl.errors import InvalidData, InvalidSetting
 from repcl.methods.base import is_of_encoder
@@ -34,7 +35,6 @@ from repcl.methods.frozen.shared_texts import LeftOutTexts, SharedLedger, Shared
 from repcl.methods.frozen.sums import ClassSums
 from repcl.model import fingerprint
 from repcl.training import Stage
-from repcl.training.allocator import release_freed_memory
 
 CHUNK = 1024
 

@@ -1,4 +1,4 @@
-"""Freed memory: kept from step to step while a model trains, and given back after a large computation."""
+"""What becomes of freed memory: kept from step to step in training, given back after large computations."""
 
 import ctypes
 import platform
@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 # The names and numbers of glibc's malloc.h.
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
 NEVER = 2**31 - 1
 
 
@@ -29,6 +29,16 @@ def release_freed_memory() -> bool:
     """
     release = _of_glibc("malloc_trim")
     return release is not None and bool(release(ctypes.c_size_t(0)))
+
+
+def share_one_heap() -> bool:
+    """Tell glibc, before there are threads, to keep one heap for all of them; gives whether it listened.
+
+    A service loads revisions in one thread and asks them in another. With a heap for each, what one of them
+    frees is of no use to the other, and every switch leaves more behind.
+    """
+    adjust = _of_glibc("mallopt")
+    return adjust is not None and bool(adjust(M_ARENA_MAX, 1))
 
 
 @cache

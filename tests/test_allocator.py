@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from repcl.training import allocator
-from repcl.training.allocator import keep_freed_memory, release_freed_memory
+from repcl import allocator
+from repcl.allocator import keep_freed_memory, release_freed_memory, share_one_heap
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +34,13 @@ def test_glibc_is_told_once_not_to_map_and_not_to_trim(monkeypatch: pytest.Monke
     assert told == [(-4, 0), (-1, 2**31 - 1)]
 
 
+def test_all_threads_share_one_heap_where_a_service_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(allocator, "_of_glibc", {"mallopt": lambda *pair: told.append(pair) or 1}.get)
+    assert share_one_heap()
+    assert told == [(-8, 1)]
+
+
 def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("another library was opened")
@@ -42,6 +49,7 @@ def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
     assert not keep_freed_memory()
     assert not release_freed_memory()
+    assert not share_one_heap()
 
 
 def test_a_library_without_the_function_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
