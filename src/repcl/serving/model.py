@@ -163,7 +163,7 @@ class CurrentModel:
         while not self._ending.wait(POLL_SECONDS):
             if self.served.number != number:  # and those who had asked the old one have their answers
                 number = self.served.number
-                gc.collect()  # modules refer to each other, and are only found this way
+                gc.collect()  # parts of a model may refer to each other
                 release_freed_memory()
             said = self._tried_to_refresh(said)
 
