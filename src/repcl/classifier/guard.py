@@ -23,7 +23,7 @@ CLASS_ALPHA = 0.005  # for all classes together
 OVERALL_ALPHA = 0.02
 PAIR_ALPHA = 0.02  # for each pair: most pairs share nothing, and SHARED keeps the others from a false alarm
 LABEL_ALPHA = 0.04
-# Chosen on training texts of four benchmarks; docs/classifier.md says what they achieve.
+# Chosen on rounds from 5 on; docs/classifier.md says of which data, and what they achieve.
 CHANCE = 0.005  # share of its texts that a class loses in a harmless update
 FALL = 0.15  # smallest fall of a class that is refused
 EXPLAINED = 0.05  # share that it may lose besides when a new class, itself well learned, took them
