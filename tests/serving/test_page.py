@@ -288,6 +288,16 @@ def test_a_lost_connection_is_said_and_forgotten_when_it_is_back(open_page):
     expect(page.get_by_text("The connection to the service is lost")).to_be_hidden()
 
 
+def test_a_job_is_followed_although_its_events_cannot_be_had(open_page):
+    page = open_page("classes")
+    page.route("**/v1/jobs/*/events", lambda route: route.abort())
+    page.get_by_role("button", name="size_advice", exact=True).click()
+    page.get_by_role("dialog", name="size_advice").get_by_role("button", name="Rename").click()
+    page.get_by_label("New name").fill("which_size")
+    page.get_by_role("dialog", name="Rename the class").get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("button", name="which_size", exact=True)).to_be_visible(timeout=JOB_PATIENCE)
+
+
 def test_what_the_service_refuses_is_said_in_its_own_words(open_page):
     page = open_page("try")
     problem = {"type": "about:blank", "title": "Busy", "status": 503, "detail": "Too many requests wait."}
