@@ -141,6 +141,14 @@ def test_many_lines_become_a_table_and_a_csv_file(open_page):
     assert lines[2][0] == "'=refund, please"  # else a spreadsheet would take it for a formula
 
 
+def test_of_an_unknown_text_no_share_is_shown(open_page):
+    page = open_page("try")
+    type_text(page, "photosynthesis turns sunlight into sugar\nwhere is my parcel?")
+    rows = page.get_by_role("table").locator("tbody tr")
+    expect(rows.nth(0).locator("td").last).to_have_text("–")
+    expect(rows.nth(1).locator("td").last).to_contain_text("%")
+
+
 def test_a_class_is_taught_from_pasted_lines_and_then_predicted(open_page):
     page = open_page("teach", token=None)
     page.evaluate(WATCH_FOR_PROGRESS)
