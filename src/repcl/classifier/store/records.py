@@ -128,7 +128,8 @@ class Comparison(Record):
         lost_texts: a few texts that were right before and are wrong now. They are for the eyes of whoever
             made the update, and are not written into a model folder.
         doubtful_texts: texts of the update whose labels contradict what was learned from all others, with the
-            labels that those speak for. They are not written into a model folder either.
+            labels that those speak for, the most doubtful first. They are not written into a model folder
+            either.
     """
 
     compared: Count = 0
