@@ -100,11 +100,9 @@ def render_page(header: Header, sections: Sequence[Section]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {
-        "kind": lambda part: type(part).__name__,
-        "css_classes": _css_classes,
-        "whole_options": _whole_options,
-    }
+    environment.filters.update(
+        kind=lambda part: type(part).__name__, css_classes=_css_classes, whole_options=_whole_options
+    )
     files = resources.files("repcl.experiments.reports")
     template = environment.from_string(files.joinpath("page.html.jinja").read_text(encoding="utf-8"))
     style, script = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "sort.js"))
