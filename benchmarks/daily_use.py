@@ -1,6 +1,7 @@
 """Unknown texts, few texts and rare classes: what the instant learner makes of them.
 
     REPCL_DATA=/path/to/data python benchmarks/daily_use.py unknown --benchmark hwu64 --benchmark banking77
+    REPCL_DATA=/path/to/data python benchmarks/daily_use.py promise --benchmark clinc150
     REPCL_DATA=/path/to/data python benchmarks/daily_use.py few --benchmark demo --benchmark banking77
     REPCL_DATA=/path/to/data python benchmarks/daily_use.py rare --benchmark hwu64
 
@@ -9,6 +10,7 @@ Texts are drawn from the training texts of round 5, and measured on its test tex
 - unknown: a quarter of the classes is left out. How many test texts of the other classes the automatic
   threshold accepts and how many texts of the left-out ones it catches; the area under the ROC curve of
   confidence, of the cosine with the nearest text, and of both together.
+- promise: the same without test texts: how many training texts that were not learned are accepted.
 - few: accuracy after so many texts of each class, without and with the class's name as one more text.
 - rare: classes of 1 to 60 texts, evenly spread on a logarithmic scale; mean recall of the classes when each
   text weighs the same, when each class does, and when leave-one-out recall decides.
@@ -89,6 +91,24 @@ def unknown(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[d
         yield f"at most {most} texts per class", measured
 
 
+def promise(train: Texts, _: Texts, draws: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
+    """Training texts of known classes; a fifth of each is not learned, and asked."""
+    for most in (20, 80):
+        measured = []
+        for draw in range(draws):
+            random = Random(draw)
+            lesson: list[Example] = []
+            asked: list[Example] = []
+            for name in random.sample(sorted(train), round(0.75 * len(train))):
+                own = random.sample(train[name], len(train[name]))
+                held = len(own) // 5
+                asked, lesson = asked + own[:held], lesson + own[held : held + most]
+            state = taught(lesson).fitted_state()
+            is_unknown = state.unknown_rule().applies(state.evidence(asked))
+            measured.append({"accepted": 100 * (1 - float(is_unknown.mean()))})
+        yield f"at most {most} texts per class", measured
+
+
 def few(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
     """Few texts, with and without the name."""
     names = [Example(spoken(name), name) for name in train]
@@ -124,6 +144,7 @@ def rare(train: Texts, test: Texts, draws: int) -> Iterator[tuple[str, list[dict
 
 MEASURES: dict[str, Callable[[Texts, Texts, int], Iterator[tuple[str, list[dict[str, float]]]]]] = {
     "unknown": unknown,
+    "promise": promise,
     "few": few,
     "rare": rare,
 }

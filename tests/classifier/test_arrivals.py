@@ -46,12 +46,19 @@ def test_without_learned_texts_nothing_is_doubted():
 def test_a_label_is_doubted_below_the_limit():
     scores = np.array([[0.1, 0.4], [0.1, 0.6]])
     found = as_arrivals([Example("x", "a"), Example("y", "a")], scores, ["a", "b"], least=-0.4)
-    assert found == [Arrival("a", "b", False, "x"), Arrival("a", "b", True, "y")]
+    assert [(one.answer, one.is_doubtful, one.text) for one in found] == [("b", False, "x"), ("b", True, "y")]
+    assert [one.margin for one in found] == pytest.approx([-0.3, -0.5])
 
 
 def test_doubtful_texts_are_listed_once_with_what_others_speak_for():
     found = doubtful_texts([Arrival("a", "b", True, "x"), Arrival("a", "b", False, "y")] * 2)
     assert [(one.text, one.label, one.answer) for one in found] == [("x", "a", "b")]
+
+
+def test_the_most_doubtful_text_is_listed_first():
+    margins = {"x": -0.1, "y": -0.5, "z": -0.3}
+    found = doubtful_texts([Arrival("a", "b", True, text, margin) for text, margin in margins.items()])
+    assert [one.text for one in found] == ["y", "z", "x"]
 
 
 def test_doubtful_texts_are_not_written_down():

@@ -252,6 +252,12 @@ def test_a_new_class_that_is_well_learned_explains_a_loss():
     assert compare(*texts, new_classes=["new"], incoming=[Arrival("new", "new")] * 4).reasons == ()
 
 
+def test_so_does_an_old_class_that_got_more_texts_and_knows_them():
+    texts = answers(10, 5, ["c1"] * 3)
+    assert compare(*texts, incoming=[Arrival("c1", "c1")] * 4).reasons == ()
+    assert compare(*texts, incoming=[Arrival("c2", "c2")] * 4).is_refused
+
+
 def test_a_new_class_that_does_not_get_its_own_texts_explains_nothing():
     texts = answers(10, 5, ["new"] * 3)
     told = compare(*texts, new_classes=["new"], incoming=[Arrival("new", "c1")] * 3 + [Arrival("new", "new")])
@@ -266,7 +272,7 @@ def shared(lost, returned, tolerance=0.02):
 
 
 def test_classes_that_take_each_others_texts_are_refused_though_few_of_each_are():
-    # of 15 texts by 0.1, 4 or more: 0.056, 5 or more: 0.013
+    # of 15 texts by 0.08, 4 or more: 0.027, 5 or more: 0.005
     assert shared(2, 2) == ()
     assert shared(2, 3) == (
         "class 'c0' lost 2 of its 10 texts to 'new', and 3 of 5 new texts of 'new' are taken for 'c0'",
@@ -467,7 +473,7 @@ def test_held_out_texts_are_asked_about_once_per_update(make, monkeypatch):
 
 
 def test_before_and_after_a_rename_are_compared_under_the_new_name(make):
-    classifier = make("ncm", holdout_per_class=5).fit(*toy("fruit", "vehicle", texts=25))
+    classifier = make("ncm", holdout_per_class=5, tolerance=1.0).fit(*toy("fruit", "vehicle", texts=25))
     checks = classifier.fitted_state().checks_before().values()
     classifier.rename_class("fruit", "food").partial_fit(*toy("weather", texts=25))
     assert classifier.last_update_.compared == len(checks) == 50

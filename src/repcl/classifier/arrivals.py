@@ -23,12 +23,14 @@ class Arrival(NamedTuple):
         is_doubtful: whether another label is so much likelier than its own as it is for one learned text in
             ten at most.
         text: the words, where they are known.
+        margin: how far its own label scores above all others; below zero, another one is likelier.
     """
 
     label: str
     answer: str
     is_doubtful: bool = False
     text: str = ""
+    margin: float = 0.0
 
 
 def margins_of(scores: Scores, labels: Sequence[int]) -> Scores:
@@ -67,12 +69,13 @@ def as_arrivals(
     margins = margins_of(scores, [column[example.label] for example in examples])
     best: NDArray[np.int64] = scores.argmax(axis=1)
     return [
-        Arrival(example.label, names[answer], bool(margin < least), example.text)
+        Arrival(example.label, names[answer], bool(margin < least), example.text, float(margin))
         for example, answer, margin in zip(examples, best, margins, strict=True)
     ]
 
 
 def doubtful_texts(arrived: Sequence[Arrival]) -> tuple[LostText, ...]:
-    """Texts of an update whose labels are doubted, each once."""
-    doubted = dict.fromkeys(one for one in arrived if one.is_doubtful and one.text)
-    return tuple(LostText(text=one.text, label=one.label, answer=one.answer) for one in doubted)
+    """Texts of an update whose labels are doubted, each once, the most doubtful first."""
+    doubted = {one for one in arrived if one.is_doubtful and one.text}
+    ordered = sorted(doubted, key=lambda one: (one.margin, one.text))
+    return tuple(LostText(text=one.text, label=one.label, answer=one.answer) for one in ordered)

@@ -26,8 +26,8 @@ LABEL_ALPHA = 0.04
 # Chosen on rounds from 5 on; docs/classifier.md says of which data, and what they achieve.
 CHANCE = 0.005  # share of its texts that a class loses in a harmless update
 FALL = 0.15  # smallest fall of a class that is refused
-EXPLAINED = 0.05  # share that it may lose besides when a new class, itself well learned, took them
-SHARED = 0.1  # share of their texts that an old class and one of the update may take from each other
+EXPLAINED = 0.05  # share that it may lose besides to a class of the update that is itself well learned
+SHARED = 0.08  # share of their texts that an old class and one of the update may take from each other
 LOST_SHOWN = 3
 ROUNDING = 1e-9  # 0.2 of 5 texts is one text, though floating point says a little more
 
@@ -209,10 +209,10 @@ class _Incoming:
 
     @property
     def well_learned(self) -> set[str]:
-        """New classes that get half of their own texts, as far as that was asked."""
+        """Classes of the update that get half of its texts for them, as far as that was asked."""
         asked = Counter(one.label for one in self.texts)
         right = Counter(one.label for one in self.texts if one.label == one.answer)
-        return {name for name in self.new_classes if 2 * right[name] >= asked[name]}
+        return {name for name in self.classes if 2 * right[name] >= asked[name]}
 
     @property
     def new_to_old(self) -> int:
@@ -225,7 +225,7 @@ class _Incoming:
 
 
 def _fallen(changes: Sequence[ClassChange], update: _Incoming, tolerance: float) -> list[ClassChange]:
-    """Classes that lost more than chance and new classes explain, corrected for the number of classes."""
+    """Classes that lost more than chance and similar classes explain, corrected for how many there are."""
     lost, right = sum(change.lost for change in changes), sum(change.correct_before for change in changes)
     well_learned = update.well_learned
     p_values = []

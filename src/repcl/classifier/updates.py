@@ -458,6 +458,7 @@ def _asked_after(
             check.answer,
             margins.get(key, 0.0) < least,
             key.text if isinstance(key, Example) else "",
+            margins.get(key, 0.0),
         )
         for key, check in after.items()
         if key not in before and check.label in taught

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from io import BufferedReader
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -110,6 +111,9 @@ class Blobs(Protocol):
     def fill(self, memory: memoryview, blob: Blob) -> None:
         """The last bytes again, so many as the memory has, into which they go without a copy on the way."""
 
+    def view(self, blob: Blob) -> memoryview:
+        """The bytes where they lie, without a copy."""
+
     def beginning(self, blob: Blob, length: int) -> bytes:
         """The first bytes, unchecked, to see what the rest would be."""
 
@@ -136,6 +140,10 @@ class BlobsInMemory:
     def fill(self, memory: memoryview, blob: Blob) -> None:
         """The last bytes again, in memory that is there."""
         memory[:] = self.kept[blob.file][blob.bytes - len(memory) :]
+
+    def view(self, blob: Blob) -> memoryview:
+        """The bytes where they lie."""
+        return memoryview(self.kept[blob.file])
 
     def beginning(self, blob: Blob, length: int) -> bytes:
         """The first bytes."""
@@ -185,6 +193,13 @@ class BlobFolder:
                 file.readinto(memory[start : start + CHUNK])
                 digest.update(memory[start : start + CHUNK])
         self._compare(blob, digest.hexdigest())
+
+    def view(self, blob: Blob) -> memoryview:
+        """The bytes where they lie, checked against their name; they take no memory of this process."""
+        with self._opened(blob) as file:
+            data = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ) if blob.bytes else b"")
+        self._compare(blob, sha256(data).hexdigest())
+        return data
 
     def check(self, blob: Blob) -> None:
         """Compare a file with its name, without holding more than a piece of it."""

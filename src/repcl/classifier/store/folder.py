@@ -381,7 +381,7 @@ class ModelFolder:
         if not any(export.fits(revision.contents) for revision in revisions):
             os.unlink(self.path / EXPORT)  # what was purged could be found out from it
             return set()
-        return {export.graph.file}
+        return {blob.file for blob in export.files}
 
     def refresh_readme(self) -> None:
         """Write the README if there is room: none at all is better than one that is out of date."""

@@ -129,7 +129,8 @@ class Comparison(Record):
         lost_texts: a few texts that were right before and are wrong now. They are for the eyes of whoever
             made the update, and are not written into a model folder.
         doubtful_texts: texts of the update whose labels contradict what was learned from all others, with the
-            labels that those speak for. They are not written into a model folder either.
+            labels that those speak for, the most doubtful first. They are not written into a model folder
+            either.
     """
 
     compared: Count = 0
@@ -420,6 +421,7 @@ class Export(Record):
         is_shared: whether only the frozen encoder counts for that, for all that is learned is handed in.
         precision: of the encoder's products.
         graph: the file.
+        tables: large tensors that never change and are handed in with every question, by their names there.
         readout: how texts become tokens.
         max_length: the longest input in tokens.
         solution: names of the derived tensors that are handed in with every question.
@@ -433,6 +435,7 @@ class Export(Record):
     is_shared: bool
     precision: Precision
     graph: Blob
+    tables: Annotated[dict[Short, Blob], Field(max_length=1000)] = {}
     readout: Short
     max_length: Annotated[int, Field(ge=1, le=512)]
     solution: Annotated[tuple[Short, ...], Field(max_length=1000)] = ()
@@ -440,6 +443,11 @@ class Export(Record):
     calibrated_for: Digest | None = None
     when: Short
     version: Short
+
+    @property
+    def files(self) -> tuple[Blob, ...]:
+        """All files that it needs beside those of a revision."""
+        return (self.graph, *self.tables.values())
 
     def fits(self, contents: Contents) -> bool:
         """Whether it answers for a revision with these contents."""

@@ -24,7 +24,8 @@ from repcl.classifier.store.records import (
     first_problem,
     one_line,
 )
-from repcl.classifier.store.tensors import LARGEST_HEADER, TensorFile, empty_tensor, numbers_in
+from repcl.classifier.store.tensor_header import LARGEST_HEADER
+from repcl.classifier.store.tensors import TensorFile, empty_tensor, numbers_in
 from repcl.data import Example
 from repcl.data.normal import normal_example
 from repcl.errors import InvalidData

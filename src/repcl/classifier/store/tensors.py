@@ -4,18 +4,14 @@ The library's own functions make three on the way, which for very many classes i
 """
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from repcl.files import parse_json
+from repcl.classifier.store.tensor_header import NAME, read_header
 
-NAME = "tensor"
-LARGEST_HEADER = 4096
-"""Bytes of the header of a file with one tensor, of which this is many times more than needed."""
 LARGEST_PIECE = 4 << 20
 """Bytes of a tensor that are copied at a time."""
 TYPES = {
@@ -74,13 +70,5 @@ def empty_tensor(start: bytes, size: int) -> Tensor:
         start: the first bytes, at least so many as the header has.
         size: of all bytes.
     """
-    length = int.from_bytes(start[:8], "little")
-    if length > min(len(start) - 8, LARGEST_HEADER):
-        raise ValueError("the header is too long")
-    head = parse_json(start[8 : 8 + length])[NAME]
-    kind, shape = TYPES[head["dtype"]], [int(number) for number in head["shape"]]
-    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize + 8 + length != size:
-        raise ValueError(f"{size} bytes do not hold a tensor of that shape")
-    if head["data_offsets"] != [0, size - 8 - length]:
-        raise ValueError("its numbers do not begin behind the header and end with the file")
-    return torch.empty(shape, dtype=kind, device="meta")
+    header = read_header(start, size)
+    return torch.empty(header.shape, dtype=TYPES[header.kind], device="meta")

@@ -137,6 +137,10 @@ class FrozenMethod(FrozenReader):
         """Scores of all seen classes, (batch, seen classes)."""
         return self._scores(on_grid(self.encoder.represent(batch).cpu()))
 
+    def kept_scores(self, which: Tensor) -> Tensor:
+        """Scores of rows that are kept, (rows, seen classes)."""
+        return self._scores(self.ledger.kept.rows[which])
+
     def _scores(self, rows: Tensor) -> Tensor:
         if self._solution is None:
             self._solution = self._sound(self.restore)

@@ -60,8 +60,8 @@ class RandomFeatures(nn.Module):
         """
         if torch.onnx.is_in_onnx_export():
             # it need not be exact, for its representations are not either
-            weights = self.weights[which].short().float()  # two bytes a number in its file
-            return ((rows.float() @ weights.T).relu() * SCALE).round().double()
+            weights = self.weights[which].T.contiguous()  # as they are multiplied, and not turned every time
+            return ((rows.float() @ weights).relu() * SCALE).round().double()
         rough = (rows.float() @ self.weights[which].T).relu_().mul_(SCALE)
         found = rough.round().double()
         rough -= rough.floor()
