@@ -133,6 +133,7 @@ class Instant(FrozenMethod):
                 some = slice(start, start + step)
                 asked = rows[some], labels[some], times[some]
                 total[some] += self._left_out_by(which, factor, weights, *asked, balanced=balanced)
+        release_freed_memory()
         return total.div_(self.settings.maps)
 
     def _left_out_by(
