@@ -19,7 +19,7 @@ from repcl.classifier.learned import Learned
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.graph import check_graph
 from repcl.classifier.store.records import DamagedModel, Export
-from repcl.classifier.store.tensors import tensor_bytes
+from repcl.classifier.store.tensors import TensorFile
 from repcl.data import Example
 from tests.classifier.conftest import toy
 
@@ -164,7 +164,7 @@ def test_a_table_of_another_shape_is_said_in_one_sentence(model, monkeypatch) ->
     monkeypatch.setattr("repcl.classifier.onnx_graph.SMALLEST_TABLE", 1 << 10)
     export = exported(folder)
     blobs = BlobsInMemory()
-    other = blobs.put(tensor_bytes(torch.zeros(3, 2)), "safetensors")
+    other = blobs.put(TensorFile(torch.zeros(3, 2)), "safetensors")
     fast = open_answerer(folder)
     assert isinstance(fast, Exported)
     fast._handed_in[next(iter(export.tables))] = _table(blobs, other)
@@ -336,7 +336,7 @@ def test_kept_embeddings_that_do_not_fit_an_export_are_said_in_one_sentence(mode
     assert isinstance(answerer, Exported)
     blobs = BlobsInMemory()
     good = [answerer._blobs.get(blob) for blob in answerer._contents.pieces[KEPT_ROWS]] if beside else []
-    pieces = [blobs.put(data, "safetensors") for data in (*good, bytes(tensor_bytes(rows)))]
+    pieces = [blobs.put(data, "safetensors") for data in (*good, b"".join(TensorFile(rows)))]
     answerer._blobs = blobs
     answerer._contents = answerer._contents.model_copy(update={"pieces": {KEPT_ROWS: tuple(pieces)}})
     with pytest.raises(DamagedModel):

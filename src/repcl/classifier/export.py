@@ -28,7 +28,7 @@ from repcl.classifier.store.records import (
     origin_of,
 )
 from repcl.classifier.store.snapshot import unpack
-from repcl.classifier.store.tensors import tensor_bytes
+from repcl.classifier.store.tensors import TensorFile
 from repcl.data import Batch, Example, InputKind, Span
 from repcl.data.batches import collate
 from repcl.errors import InvalidSetting, MissingPackage
@@ -85,7 +85,7 @@ def _write(
         is_shared=bool(solution),
         precision=precision,
         graph=blobs.put(graph, "onnx"),
-        tables={name: blobs.put(tensor_bytes(table), "safetensors") for name, table in tables.items()},
+        tables={name: blobs.put(TensorFile(table), "safetensors") for name, table in tables.items()},
         readout=type(encoder.readout).__name__,
         max_length=encoder.max_length,
         solution=tuple(solution),

@@ -1,6 +1,7 @@
 """The JSON of a model folder: which classifier a revision holds, file by file, and how it came about."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -565,7 +566,7 @@ def to_json(record: Record) -> bytes:
 def parse_json(data: bytes, where: str) -> Any:
     """JSON from a file that may hold anything."""
     try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_no_number)
+        found = json.loads(data.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
         if b"\\ud" in data.lower():  # half of a surrogate pair is no text, and could not be written or shown
             json.dumps(found, ensure_ascii=False).encode()
         return found
@@ -575,6 +576,12 @@ def parse_json(data: bytes, where: str) -> Any:
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    """A number; one that is too large to be one, such as 1e999, could not be written again."""
+    found = float(digits)
+    return found if math.isfinite(found) else _no_number(digits)
 
 
 def read_record(data: bytes, kind: type[Record], where: str) -> Any:
