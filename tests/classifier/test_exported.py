@@ -125,6 +125,16 @@ def test_int8_is_about_as_sure_as_torch(model) -> None:
     assert 0.5 < calibration.temperature / learned.temperature < 2.0
 
 
+def test_int8_multiplies_by_random_maps_in_8_bits_too_and_says_nothing(model, caplog) -> None:
+    folder = model()
+    graph = exported(folder, "int8").graph
+    nodes = onnx.load(folder / "blobs" / graph.file).graph.node
+    narrow = [node.name for node in nodes if node.op_type == "MatMulInteger"]
+    assert sum("/maps" in name for name in narrow) == 2
+    assert sum("/backbone/" in name for name in narrow) == 12
+    assert not caplog.records
+
+
 def test_large_tables_are_handed_to_the_graph_from_files_of_their_own(model, monkeypatch) -> None:
     folder = model()
     small = exported(folder)

@@ -6,9 +6,11 @@ each question instead, straight from their files.
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,24 +20,23 @@ from torch import Tensor
 from repcl.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, TensorProto
+    from onnx import GraphProto, ModelProto, NodeProto
 
 LARGEST_GRAPH = (1 << 31) - 1
 """Bytes that protobuf, ONNX's form, can hold."""
 SMALLEST_TABLE = 1 << 16
 """Bytes of a tensor from which on it is worth a file of its own."""
-ENCODER_PART = "/backbone/"
+ENCODER, MAPS = "/backbone/", "/maps"
+"""In the names of operations: of the encoder, and of random maps of its representations."""
 
 
 def in_int8(graph: bytes) -> bytes:
-    """The graph with the encoder's weights in 8 bits, each column of them with a scale of its own."""
-    import onnx
+    """The graph with the weights of encoder and random maps in 8 bits, a scale for each column of them."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    model = onnx.load_model_from_string(graph)
-    wide = [node.name for node in model.graph.node if ENCODER_PART not in node.name]
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    model = _loaded(graph)
+    wide = [node.name for node in model.graph.node if ENCODER not in node.name and MAPS not in node.name]
+    with tempfile.TemporaryDirectory() as folder, _quiet():
         path = Path(folder) / "int8.onnx"
         quantize_dynamic(
             model,
@@ -52,64 +53,82 @@ def in_int8(graph: bytes) -> bytes:
 def split_tables(graph: bytes) -> tuple[bytes, dict[str, Tensor]]:
     """The graph without remarks, and its large tables, which it takes as inputs of their names.
 
-    Weights of the encoder's products stay in the graph, for onnxruntime arranges them for its kernels.
+    Weights that onnxruntime arranges for its kernels stay in the graph: the encoder's, and those in 8 bits.
     """
-    import onnx
-    from onnx import numpy_helper
+    from onnx import helper, numpy_helper
 
-    model = onnx.load_model_from_string(graph)
-    _remove_remarks(model)
-    multiplied = _multiplied_by_encoder(model.graph)
-    tables = {}
-    for name, tensor in _constants(model.graph):
+    model = _loaded(graph)
+    arranged = _arranged(model.graph)
+    kept, tables = [], {}
+    for tensor in model.graph.initializer:
         array = numpy_helper.to_array(tensor)
-        if array.nbytes < SMALLEST_TABLE or name in multiplied:
-            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))  # the one form that is read again
+        if array.nbytes < SMALLEST_TABLE or tensor.name in arranged:
+            kept.append(numpy_helper.from_array(array, tensor.name))  # the one form that is read again
         else:
-            tables[name] = torch.from_numpy(array.copy())
-            model.graph.input.append(
-                onnx.helper.make_tensor_value_info(name, tensor.data_type, list(array.shape))
-            )
-    _remove_constants(model.graph, set(tables))
+            tables[tensor.name] = torch.from_numpy(array.copy())
+            taken = helper.make_tensor_value_info(tensor.name, tensor.data_type, list(array.shape))
+            model.graph.input.append(taken)
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
     if model.ByteSize() > LARGEST_GRAPH:
         raise InvalidSetting("Expected an encoder of at most 2 GB to export, found a larger one.")
     return bytes(model.SerializeToString()), tables
 
 
-def _remove_remarks(model: ModelProto) -> None:
+def _loaded(graph: bytes) -> ModelProto:
+    """The graph without remarks, its constants among its other tensors."""
+    import onnx
+
+    model = onnx.load_model_from_string(graph)
     for name in ("metadata_props", "functions", "training_info"):
         model.ClearField(name)
     del model.opset_import[1:]
     for name in ("value_info", "metadata_props", "quantization_annotation", "doc_string"):
         model.graph.ClearField(name)
-    for node in model.graph.node:
-        for name in ("doc_string", "metadata_props", "overload"):
-            node.ClearField(name)
-        for attribute in node.attribute:
-            attribute.ClearField("doc_string")
+    nodes = list(model.graph.node)
+    del model.graph.node[:]
+    for node in nodes:
+        if node.op_type == "Constant":
+            tensor = model.graph.initializer.add()
+            tensor.CopyFrom(node.attribute[0].t)
+            tensor.name = node.output[0]
+        else:
+            model.graph.node.append(_plain(node))
+    return model
 
 
-def _multiplied_by_encoder(graph: GraphProto) -> set[str]:
-    """The names of what the encoder's matrix products take."""
-    products = (node for node in graph.node if ENCODER_PART in node.name and "MatMul" in node.op_type)
+def _plain(node: NodeProto) -> NodeProto:
+    """The operation without remarks, its tensors in the one form that is read again."""
+    from onnx import numpy_helper
+
+    for name in ("doc_string", "metadata_props", "overload"):
+        node.ClearField(name)
+    for attribute in node.attribute:
+        attribute.ClearField("doc_string")
+        if attribute.HasField("t"):
+            array = numpy_helper.to_array(attribute.t)
+            attribute.t.CopyFrom(numpy_helper.from_array(array, attribute.t.name))
+    return node
+
+
+def _arranged(graph: GraphProto) -> set[str]:
+    """The names of weights that are brought into another order when a graph is opened."""
+    products = (
+        node
+        for node in graph.node
+        if node.op_type == "MatMulInteger" or (node.op_type == "MatMul" and ENCODER in node.name)
+    )
     return {name for node in products for name in node.input}
 
 
-def _constants(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
-    """All tensors of a graph, by the names that its operations know them by."""
-    for tensor in graph.initializer:
-        yield tensor.name, tensor
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield node.output[0], attribute.t
-
-
-def _remove_constants(graph: GraphProto, names: set[str]) -> None:
-    """Take tensors out of a graph, and the operations that did nothing but hold them."""
-    kept = [tensor for tensor in graph.initializer if tensor.name not in names]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-    nodes = [node for node in graph.node if node.op_type != "Constant" or node.output[0] not in names]
-    del graph.node[:]
-    graph.node.extend(nodes)
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without advice for the author of this file."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
