@@ -647,6 +647,7 @@ def a_disk_that_is_full(room: Path) -> list[Words]:
 ASK = [["suggest", "model"], ["drift", "model"], ["discover", "model", "--threshold", "1", "--force"]]
 FORGET = ["forget", "model"]
 SERVE = ["serve", "model", "--device", "cpu", "--port", "0"]
+TEACHING = [*SERVE, "--token-file", "token"]
 
 
 def asked(name: str, content: bytes) -> Attack:
@@ -735,7 +736,7 @@ def files_of_a_user_where_a_service_keeps_its_own(room: Path) -> list[Words]:
     for name in (".part-mine", ".part-0123456789ab-thesis.tex", "thesis.tex"):
         mine(room / "model/service" / name)
     (room / "model/service/collected.json").write_bytes(b"[" * 100_000)  # and the service does not start
-    return [SERVE, *CHANGES]
+    return [TEACHING, *CHANGES]
 
 
 @attack
@@ -743,21 +744,21 @@ def a_service_that_leads_elsewhere(room: Path) -> list[Words]:
     mine(room / "precious/thesis.tex")
     mine(room / "precious/.part-0123456789ab-jobs.json")
     (room / "model/service").symlink_to(room / "precious")
-    return [SERVE, [*SERVE, "--collect"], *CHANGES]
+    return [TEACHING, [*TEACHING, "--collect"], *CHANGES]
 
 
 @attack
 def collected_texts_that_are_elsewhere_or_endless(room: Path) -> list[Words]:
     (room / "model/service").mkdir()
     (room / "model/service/collected.json").symlink_to(mine(room / "diary.txt"))
-    return [SERVE, *CHANGES, ["history", "model"]]
+    return [TEACHING, *CHANGES, ["history", "model"]]
 
 
 @attack
 def a_lock_of_a_service_that_leads_to_a_diary(room: Path) -> list[Words]:
     (room / "model/service").mkdir()
     (room / "model/service/lock").symlink_to(mine(room / "diary.txt"))
-    return [SERVE]
+    return [TEACHING]
 
 
 @attack
@@ -861,6 +862,7 @@ def furnished(tmp_path_factory) -> Path:
     write_csv(room / "tickets.csv", *toy("fruit", "vehicle", "weather", "place", texts=6))
     write_grid(room / "out", {"fea": 0.8}, rounds=1, tasks=2)
     mine(room / "notes.txt")
+    (room / "token").write_text("t" * 40)  # without one a service only answers, and so it would start
     return room
 
 
