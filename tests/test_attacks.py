@@ -90,6 +90,8 @@ def _watched(room: Path, words: Words, said: int, noted: int) -> None:
         os.write(noted, json.dumps([kind, text]).encode() + b"\n")
 
     def hook(event: str, details: tuple[Any, ...]) -> None:
+        if event == "socket.getaddrinfo" and details[0] == "127.0.0.1":
+            return  # a service asks for the form of its own address; a connection is noted all the same
         if event in NETWORK:
             note("network", f"{event} {str(details)[:100]}")
         elif event in EXECUTION:

@@ -73,3 +73,8 @@ def test_a_data_file_whose_name_would_lead_out_of_the_results_is_refused(name):
 def test_a_name_has_to_be_text():
     with pytest.raises(InvalidData):
         plain_name(3)  # type: ignore[arg-type]
+
+
+def test_a_link_that_leads_to_itself_is_no_traceback(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert inside(tmp_path, "loop") == tmp_path / "loop"

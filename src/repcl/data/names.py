@@ -35,7 +35,8 @@ def _fits(name: str) -> bool:
 def inside(folder: Path, *names: str) -> Path:
     """The path of plain names below a folder; no name and no symbolic link on the way leads out of it."""
     path = folder.joinpath(*map(plain_name, names))
-    if not path.resolve().is_relative_to(folder.resolve()):
+    # not Path.resolve, which raises where links go round
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise InvalidData(
             f"{path} leads out of {folder} by a symbolic link: remove the link, or choose another folder."
         )

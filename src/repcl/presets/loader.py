@@ -116,7 +116,7 @@ def _base(name: str, chain: tuple[str, ...]) -> Preset:
 
 
 def _place(name: str) -> object:
-    return name if name in PRESETS else Path(name).resolve()
+    return name if name in PRESETS else Path(os.path.realpath(name))
 
 
 def _text(name: str) -> str:

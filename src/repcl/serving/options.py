@@ -125,7 +125,7 @@ def read_token(file: Path | None) -> str | None:
     if file is None:
         found = os.environ.get("REPCL_TOKEN")
         return found.strip() if found is not None else None
-    with open_plain(file.resolve()) as opened:
+    with open_plain(Path(os.path.realpath(file))) as opened:  # Path.resolve raises where links go round
         data = opened.read(LONGEST_TOKEN + 1)
     return data.decode("utf-8", "replace").strip()
 

@@ -133,7 +133,7 @@ def _start_over(folder: Path) -> None:
     for trial in folder.iterdir() if is_folder(folder) else ():
         if TRIAL.fullmatch(trial.name) and is_folder(trial):
             for run in trial.glob("*/*/round-*"):
-                if run.resolve().is_relative_to(folder.resolve()):
+                if Path(os.path.realpath(run)).is_relative_to(os.path.realpath(folder)):
                     RunFolder(run).start_over()
 
 
