@@ -134,6 +134,8 @@ LISTS: dict[str, tuple[Wanted, ...]] = {
         Wanted("hwu64", OTHERS, range(3)),
         Wanted("hwu64", ABLATIONS, range(3)),
         Wanted("hwu64", MEMORY, range(2)),
+        Wanted("banking77", FROZEN, range(3)),
+        Wanted("clinc150", FROZEN, range(3)),
         _capped("fewrel", (*FROZEN, "first_session", "fea", "duet", "crl", "joint"), 3, test=50),
         _capped(
             "fewrel",
@@ -207,6 +209,16 @@ def waiting(
             yield run
 
 
+def is_chosen(job: Job, options: argparse.Namespace) -> bool:
+    """Whether a run is among those that the options name; an option that is not given names all."""
+    named = (
+        (job.wanted.benchmark, options.benchmark),
+        (job.method, options.method),
+        (job.round, options.round),
+    )
+    return all(not names or value in names for value, names in named)
+
+
 def make_and_store(run: ResolvedRun, tell: Tell, *, out: Path, results: Path) -> Result:
     """Make a run, or resume it, and copy its rows to the results."""
     result, made = make_run(run, tell), run.options.out or out
@@ -228,8 +240,7 @@ def make_all(runs: Sequence[ResolvedRun], out: Path, console: Console, workers: 
 def main() -> None:
     """Run what is missing, or list it."""
     options, console = read_options(), make_console()
-    wanted = [one for one in LISTS[options.what] if one.benchmark in (options.benchmark or [one.benchmark])]
-    jobs = plan(wanted)
+    jobs = [job for job in plan(LISTS[options.what]) if is_chosen(job, options)]
     try:
         runs = list(waiting(jobs, options.out, RESULTS, lambda line: console.print(line, highlight=False)))
     except RepclError as error:
@@ -251,6 +262,8 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("what", choices=LISTS)
     parser.add_argument("--benchmark", action="append", help="only this one; repeatable")
+    parser.add_argument("--method", action="append", help="only this one; repeatable")
+    parser.add_argument("--round", action="append", type=int, help="only this one; repeatable")
     parser.add_argument("--workers", type=int, default=1, help="runs at a time, each with one thread")
     parser.add_argument("--out", type=Path, default=Path("runs/evidence"), help="for runs in progress")
     parser.add_argument("--list", action="store_true", help="say what is to be run, and run nothing")

@@ -33,6 +33,7 @@ from tests.classifier.test_hostile import forge
 from tests.crash import Breakage, breaking
 from tests.data.test_bombs import dictionary_bomb, rows_bomb
 from tests.experiments.made_up import write_grid
+from tests.fuzz.seeds import WORKBOOK, workbook
 from tests.model.test_hostile_encoders import OWN_CODE, change, configured, doubling, sparse_weights
 
 pytestmark = [
@@ -113,6 +114,9 @@ def _watched(room: Path, words: Words, said: int, noted: int) -> None:
     with ExitStack() as stack:
         if words[0] == "FULL":
             stack.enter_context(breaking(room, Breakage(0, "full from then on")))
+            words = words[1:]
+        elif words[0] == "ASCII":
+            sys.stdout.reconfigure(encoding="ascii", errors="strict")
             words = words[1:]
         try:
             run_guarded(app, words)
@@ -636,6 +640,206 @@ def strange_paths(room: Path) -> list[Words]:
 def a_disk_that_is_full(room: Path) -> list[Words]:
     report = ["FULL", "report", "out"]
     return [["FULL", "learn", "made", "a.csv", *LEARN], report, *(["FULL", *words] for words in CHANGES)]
+
+
+# ---- commands that ask, undo, export and serve --------------------------------------------------
+
+ASK = [["suggest", "model"], ["drift", "model"], ["discover", "model", "--threshold", "1", "--force"]]
+FORGET = ["forget", "model"]
+SERVE = ["serve", "model", "--device", "cpu", "--port", "0"]
+
+
+def asked(name: str, content: bytes) -> Attack:
+    """A file of texts, for all commands that read one."""
+
+    def prepare(room: Path) -> list[Words]:
+        (room / name).write_bytes(content)
+        forget, improve = [*FORGET, name], ["improve", "model", "--data", name, "--device", "cpu"]
+        return [
+            *([*words, name] for words in ASK),
+            ["drift", "model", "a.csv", "--reference", name],
+            forget,
+            improve,
+        ]
+
+    return prepare
+
+
+ATTACKS["texts that are no text"] = asked("b.txt", b"\xff\xfe\x00\xd8" + bytes(range(256)) * 9)
+ATTACKS["a line of twenty-five megabytes"] = asked("b.txt", b"x" * 25_000_000)
+ATTACKS["half a character among texts"] = asked("b.jsonl", b'{"text": "a \\udfff", "label": "fruit"}\n' * 3)
+ATTACKS["spans that are not in their texts"] = asked(
+    "b.jsonl", b'{"text": "a", "label": "x", "trigger": [0, 99]}\n{"text": "b", "label": "y"}\n'
+)
+ATTACKS["texts that steer a terminal"] = asked(
+    "b.csv", b"text,label\n\x1b[2J\x9b2J\xe2\x80\xae,\x1b]0;x\x07\n" * 9
+)
+
+
+def unpacked(**parts: bytes) -> Attack:
+    """A workbook with parts of a stranger, for all commands that read one."""
+    return asked("b.xlsx", workbook(**parts))
+
+
+SHEET, SHARED, LINKS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/_rels/workbook.xml.rels"
+ENTITIES = b'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+ATTACKS["a workbook with files of its own"] = unpacked(
+    **{SHARED: ENTITIES + b"<sst><si><t>&a;</t></si></sst>"}
+)
+ATTACKS["a workbook that leads to the network"] = unpacked(
+    **{LINKS: WORKBOOK[LINKS].replace("worksheets/sheet1.xml", "http://evil.example/x").encode()}
+)
+ATTACKS["a workbook that leads out"] = unpacked(
+    **{LINKS: WORKBOOK[LINKS].replace("worksheets/sheet1.xml", "../../../notes.txt").encode()}
+)
+ATTACKS["a workbook of the last row and column"] = unpacked(
+    **{SHEET: WORKBOOK[SHEET].replace('r="A2"', 'r="XFD1048576"').encode()}
+)
+ATTACKS["a workbook of sixty megabytes in a cell"] = unpacked(
+    **{SHEET: WORKBOOK[SHEET].replace("Hello", "x" * 60_000_000).encode()}
+)
+ATTACKS["a workbook that is none"] = asked("b.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096))
+
+
+@attack
+def texts_that_never_end_or_are_elsewhere(room: Path) -> list[Words]:
+    (room / "endless.txt").symlink_to("/dev/zero")
+    (room / "folder.csv").mkdir()
+    names = ["endless.txt", "folder.csv", "x" * 300 + ".csv", "n\udcff.txt", ""]
+    return [[*words, name] for name in names for words in (*ASK, FORGET)]
+
+
+@attack
+def outputs_that_are_links_or_a_users(room: Path) -> list[Words]:
+    mine(room / "own.csv")
+    (room / "link.csv").symlink_to(room / "own.csv")
+    suggest = ["suggest", "model", "a.csv", "--output"]
+    names = ["own.csv", "link.csv", "a.csv", ".", "/dev/full", "none/x.csv", "x" * 300]
+    return [
+        [*suggest, "own.csv"],
+        *([*suggest, name, "--force"] for name in names[1:]),
+        ["FULL", *suggest, "new.csv"],
+    ]
+
+
+@attack
+def a_terminal_that_knows_no_accents(room: Path) -> list[Words]:
+    write_csv(room / "é.csv", ["größe 👟", "naïve café"], ["größe", "place"])
+    learn = ["learn", "made", "é.csv", *LEARN]
+    asking = [["ASCII", *words, "é.csv"] for words in (*ASK, FORGET)]
+    return [["ASCII", *learn], *asking, ["ASCII", "predict", "made", "größe"], ["ASCII", "history", "made"]]
+
+
+@attack
+def files_of_a_user_where_a_service_keeps_its_own(room: Path) -> list[Words]:
+    for name in (".part-mine", ".part-0123456789ab-thesis.tex", "thesis.tex"):
+        mine(room / "model/service" / name)
+    (room / "model/service/collected.json").write_bytes(b"[" * 100_000)  # and the service does not start
+    return [SERVE, *CHANGES]
+
+
+@attack
+def a_service_that_leads_elsewhere(room: Path) -> list[Words]:
+    mine(room / "precious/thesis.tex")
+    mine(room / "precious/.part-0123456789ab-jobs.json")
+    (room / "model/service").symlink_to(room / "precious")
+    return [SERVE, [*SERVE, "--collect"], *CHANGES]
+
+
+@attack
+def collected_texts_that_are_elsewhere_or_endless(room: Path) -> list[Words]:
+    (room / "model/service").mkdir()
+    (room / "model/service/collected.json").symlink_to(mine(room / "diary.txt"))
+    return [SERVE, *CHANGES, ["history", "model"]]
+
+
+@attack
+def a_lock_of_a_service_that_leads_to_a_diary(room: Path) -> list[Words]:
+    (room / "model/service").mkdir()
+    (room / "model/service/lock").symlink_to(mine(room / "diary.txt"))
+    return [SERVE]
+
+
+@attack
+def tokens_that_are_none(room: Path) -> list[Words]:
+    (room / "binary").write_bytes(bytes(range(256)))
+    (room / "long").write_bytes(b"x" * 10_000_000)
+    (room / "empty").write_bytes(b"")
+    (room / "loop").symlink_to(room / "loop")
+    names = ["binary", "long", "empty", "loop", "encoder", "/dev/zero", "none", "x" * 300]
+    return [[*SERVE, "--token-file", name] for name in names]
+
+
+@attack
+def addresses_that_are_none(room: Path) -> list[Words]:
+    return [
+        [*SERVE, "--host", host] for host in ("", "0.0.0.0", "a b", "\x1b[2J", "x" * 300, "n\udcff", "::")
+    ]
+
+
+def export_record(content: bytes) -> Attack:
+    return model_file("export.json", content)
+
+
+ATTACKS["an export of brackets"] = export_record(b"[" * 100_000)
+ATTACKS["an export that is half a character"] = export_record(b'{"format": 1, "record": "\\ud800"}')
+ATTACKS["an export of the next century"] = export_record(b'{"format": 99, "sha256": "", "record": {}}')
+
+
+@attack
+def an_export_that_is_elsewhere(room: Path) -> list[Words]:
+    (room / "model/export.json").symlink_to(mine(room / "diary.txt"))
+    return [["predict", "model", "a"], ["export", "model"], *CHANGES]
+
+
+@attack
+def an_export_on_a_full_disk(room: Path) -> list[Words]:
+    return [["FULL", "export", "model"], ["predict", "model", "a"]]
+
+
+@attack
+def settings_of_a_duet_that_are_none(room: Path) -> list[Words]:
+    values = ["trained=duet", "trained=../../x", "trained=" + "[" * 5000, "x=1", "trained=1" + "0" * 900, "="]
+    return [["improve", "model", "--set", value, "--device", "cpu"] for value in values]
+
+
+@attack
+def a_refused_update_of_a_stranger(room: Path) -> list[Words]:
+    """A record that says it was refused, and leads to a revision that is a link."""
+    shutil.copy(room / "model/revisions/000002.json", room / "other.json")
+    (room / "model/revisions/000003.json").symlink_to(room / "other.json")
+    forge(room / "model", lambda whole: whole["updates"][0].update(reasons=["x" * 100_000], is_refused=True))
+    return [["accept", "model"], ["discard", "model"], ["history", "model"]]
+
+
+@attack
+def a_model_of_a_user_where_the_demo_keeps_its_own(room: Path) -> list[Words]:
+    shutil.move(room / "model", room / "desk")
+    return [["demo", "--out", "."]]
+
+
+def label_cells(content: bytes) -> Attack:
+    """Labels of a stranger for a model that gives several of them."""
+
+    def prepare(room: Path) -> list[Words]:
+        (room / "b.jsonl").write_bytes(content)
+        learn = ["learn", "made", "b.jsonl", "--multilabel", *LEARN]
+        return [learn, ["evaluate", "model", "b.jsonl", "--device", "cpu"], [*FORGET, "b.jsonl"]]
+
+    return prepare
+
+
+def labeled(label: bytes) -> bytes:
+    return b"".join(b'{"text": "a %d", "label": %s}\n' % (number, label) for number in range(9))
+
+
+ATTACKS["labels within labels"] = label_cells(labeled(b'[["a"], {"b": 1}]'))
+ATTACKS["labels without an end"] = label_cells(labeled(b'"' + b"|" * 100_000 + b'"'))
+ATTACKS["a hundred thousand labels of a text"] = label_cells(
+    labeled(b'"' + b"|".join(b"l%d" % number for number in range(100_000)) + b'"')
+)
+ATTACKS["half characters as labels"] = label_cells(labeled(b'["\\ud800", "\\udfff"]'))
+ATTACKS["labels that steer a terminal"] = label_cells(labeled(b'["\\u001b[2J", "b\\n"]'))
 
 
 # ---- the whole list -----------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def no_space(*_: object) -> int:
 def test_a_part_may_be_read_by_whom_the_mask_of_the_process_allows(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        part = write_part(tmp_path / "a", b"new")
+        part = write_part(tmp_path / "a", [b"new"])
     finally:
         os.umask(before)
     assert stat.S_IMODE(part.stat().st_mode) == 0o666
@@ -130,14 +130,14 @@ def test_a_part_may_be_read_by_whom_the_mask_of_the_process_allows(tmp_path: Pat
 def test_bytes_that_the_system_takes_a_few_at_a_time_are_all_written(tmp_path: Path, monkeypatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda number, data: write(number, data[:3]))
-    assert write_part(tmp_path / "a", b"0123456789").read_bytes() == b"0123456789"
+    assert write_part(tmp_path / "a", [b"0123456789"]).read_bytes() == b"0123456789"
 
 
 def test_a_part_that_cannot_be_written_is_removed_and_closed(tmp_path: Path, monkeypatch) -> None:
     before = open_numbers()
     monkeypatch.setattr(os, "write", no_space)
     with pytest.raises(OSError, match="no space left"):
-        write_part(tmp_path / "a", b"new")
+        write_part(tmp_path / "a", [b"new"])
     assert names(tmp_path) == []
     assert open_numbers() == before
 
@@ -146,7 +146,7 @@ def test_a_part_replaces_nothing_that_has_its_name(tmp_path: Path, monkeypatch) 
     (tmp_path / "taken").write_text("old")
     monkeypatch.setattr(files, "part_of", lambda path: tmp_path / "taken")
     with pytest.raises(FileExistsError):
-        write_part(tmp_path / "a", b"new")
+        write_part(tmp_path / "a", [b"new"])
     assert (tmp_path / "taken").read_text() == "old"
 
 
@@ -154,7 +154,7 @@ def test_a_part_is_not_written_through_a_link(tmp_path: Path, monkeypatch) -> No
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     monkeypatch.setattr(files, "part_of", lambda path: tmp_path / "link")
     with pytest.raises(FileExistsError):
-        write_part(tmp_path / "a", b"new")
+        write_part(tmp_path / "a", [b"new"])
     assert not (tmp_path / "elsewhere").exists()
 
 

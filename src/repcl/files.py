@@ -3,15 +3,19 @@
 import errno
 import json
 import os
+import re
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 PART = ".part-"
 """How the names of files begin that are still being written."""
+UNFINISHED = rf"{re.escape(PART)}[0-9a-f]{{12}}-"
+"""The same as a pattern, up to the name that they are to have."""
 LONGEST_SHOWN = 300
 LONGEST_NAME = 255  # in bytes, of a file
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -40,7 +44,7 @@ def write_whole(path: Path, data: bytes | str, *, durable: bool = True) -> None:
         durable: bring the bytes to the disk before the name, so that not even a power cut leaves half a file;
             what nobody needs after one may do without.
     """
-    part = write_part(path, data.encode() if isinstance(data, str) else data)
+    part = write_part(path, [data.encode() if isinstance(data, str) else data])
     try:
         if durable:
             settle(part)
@@ -50,13 +54,14 @@ def write_whole(path: Path, data: bytes | str, *, durable: bool = True) -> None:
         raise
 
 
-def write_part(path: Path, data: bytes | bytearray) -> Path:
+def write_part(path: Path, pieces: Iterable[bytes]) -> Path:
     """Write what is to become a file beside it, and say where; the caller renames or removes it."""
     part = part_of(path)
     number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | _BINARY, 0o666)
     try:
         try:
-            _write_all(number, data)
+            for piece in pieces:
+                _write_all(number, piece)
         finally:
             os.close(number)
     except BaseException:
@@ -126,7 +131,7 @@ def settle(path: Path) -> None:
 
 
 @contextmanager
-def open_plain(path: Path) -> Iterator[BinaryIO]:
+def open_plain(path: Path) -> Iterator[BufferedReader]:
     """Open a file to read it; `NotPlainFile` for a link, a folder, or a pipe, which would block."""
     if stat.S_ISLNK(os.lstat(path).st_mode):  # not every system can be told when opening
         raise NotPlainFile(f"{shown(path)} is a link")
@@ -179,7 +184,7 @@ def shown(path: str | Path) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
-def _write_all(number: int, data: bytes | bytearray) -> None:
+def _write_all(number: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(number, rest) :]

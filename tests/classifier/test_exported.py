@@ -14,12 +14,12 @@ from repcl import ContinualClassifier
 from repcl.classifier import ModelFolder
 from repcl.classifier.answerer import open_answerer
 from repcl.classifier.export import export_model
-from repcl.classifier.exported import KEPT_ROWS, Exported, open_graph
+from repcl.classifier.exported import KEPT_ROWS, Exported, _table, open_graph
 from repcl.classifier.learned import Learned
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.graph import check_graph
 from repcl.classifier.store.records import DamagedModel, Export
-from repcl.classifier.store.tensors import tensor_bytes
+from repcl.classifier.store.tensors import TensorFile
 from repcl.data import Example
 from tests.classifier.conftest import toy
 
@@ -115,6 +115,71 @@ def test_int8_is_calibrated_again_by_texts_left_out(model) -> None:
     fast = open_answerer(folder)
     assert isinstance(fast, Exported)
     assert fast.calibration == export.calibration
+
+
+def test_int8_is_about_as_sure_as_torch(model) -> None:
+    folder = model(holdout_per_class=8)
+    learned = open_answerer(folder, device="cpu").calibration
+    calibration = exported(folder, "int8").calibration
+    assert calibration is not None
+    assert 0.5 < calibration.temperature / learned.temperature < 2.0
+
+
+def test_int8_multiplies_by_random_maps_in_8_bits_too_and_says_nothing(model, caplog) -> None:
+    folder = model()
+    graph = exported(folder, "int8").graph
+    nodes = onnx.load(folder / "blobs" / graph.file).graph.node
+    narrow = [node.name for node in nodes if node.op_type == "MatMulInteger"]
+    assert sum("/maps" in name for name in narrow) == 2
+    assert sum("/backbone/" in name for name in narrow) == 12
+    assert not caplog.records
+
+
+def test_large_tables_are_handed_to_the_graph_from_files_of_their_own(model, monkeypatch) -> None:
+    folder = model()
+    small = exported(folder)
+    monkeypatch.setattr("repcl.classifier.onnx_graph.SMALLEST_TABLE", 1 << 10)
+    export = exported(folder)
+    assert not small.tables
+    assert any("word_embeddings" in name for name in export.tables)
+    assert any("maps" in name for name in export.tables)
+    assert export.graph.bytes < small.graph.bytes
+    assert all((folder / "blobs" / blob.file).is_file() for blob in export.files)
+    fast, slow = open_answerer(folder), open_answerer(folder, device="cpu")
+    assert isinstance(fast, Exported)
+    assert np.abs(fast.answer(TEXTS)[0] - slow.answer(TEXTS)[0]).max() < 1e-3
+
+
+def test_word_embeddings_lie_in_the_file_that_the_encoder_has_already(model, monkeypatch) -> None:
+    folder = model()
+    before = {path.name for path in (folder / "blobs").iterdir()}
+    monkeypatch.setattr("repcl.classifier.onnx_graph.SMALLEST_TABLE", 1 << 10)
+    tables = exported(folder).tables
+    (name,) = [name for name in tables if "word_embeddings" in name]
+    assert tables[name].file in before
+
+
+def test_a_damaged_table_is_not_used_and_torch_answers(model, monkeypatch) -> None:
+    folder, told = model(), []
+    monkeypatch.setattr("repcl.classifier.onnx_graph.SMALLEST_TABLE", 1 << 10)
+    table = next(blob for name, blob in exported(folder).tables.items() if "maps" in name)
+    path = folder / "blobs" / table.file
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert isinstance(open_answerer(folder, tell=told.append), Learned)
+    assert "damaged" in told[0]
+
+
+def test_a_table_of_another_shape_is_said_in_one_sentence(model, monkeypatch) -> None:
+    folder = model()
+    monkeypatch.setattr("repcl.classifier.onnx_graph.SMALLEST_TABLE", 1 << 10)
+    export = exported(folder)
+    blobs = BlobsInMemory()
+    other = blobs.put(TensorFile(torch.zeros(3, 2)), "safetensors")
+    fast = open_answerer(folder)
+    assert isinstance(fast, Exported)
+    fast._handed_in[next(iter(export.tables))] = _table(blobs, other)
+    with pytest.raises(DamagedModel, match="could not answer"):
+        fast.answer(TEXTS)
 
 
 def test_a_new_export_takes_the_place_of_the_old_one(model) -> None:
@@ -281,7 +346,7 @@ def test_kept_embeddings_that_do_not_fit_an_export_are_said_in_one_sentence(mode
     assert isinstance(answerer, Exported)
     blobs = BlobsInMemory()
     good = [answerer._blobs.get(blob) for blob in answerer._contents.pieces[KEPT_ROWS]] if beside else []
-    pieces = [blobs.put(data, "safetensors") for data in (*good, bytes(tensor_bytes(rows)))]
+    pieces = [blobs.put(data, "safetensors") for data in (*good, b"".join(TensorFile(rows)))]
     answerer._blobs = blobs
     answerer._contents = answerer._contents.model_copy(update={"pieces": {KEPT_ROWS: tuple(pieces)}})
     with pytest.raises(DamagedModel):

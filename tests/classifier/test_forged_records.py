@@ -51,6 +51,15 @@ def model(pristine, tmp_path) -> Path:
     return shutil.copytree(pristine, tmp_path / "model")
 
 
+@pytest.fixture(scope="module")
+def of_several_labels(make, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("forged") / "model"
+    texts, labels = toy("fruit", "vehicle", texts=12)
+    several = [[label, "cold"] if number % 3 else [label] for number, label in enumerate(labels)]
+    make("instant", multilabel=True, holdout_per_class=1).fit(texts, several).save(path)
+    return path
+
+
 def contents(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
     return lambda record: change(record["contents"])
 
@@ -137,6 +146,7 @@ def try_forged(model: Path, data: Any) -> None:
         forge(model, lambda found: put_in(found, place, value))
         classifier = ContinualClassifier.load(model, device="cpu")
         assert math.isfinite(classifier.predict_proba(["a red apple"]).sum())
+        classifier.predict(["a red apple"], threshold="auto")
         classifier.get_params()
     except RepclError as error:
         sentence = str(error)
@@ -159,10 +169,34 @@ def test_any_value_in_any_place_of_a_record_is_harmless_thousands_of_times(model
     try_forged(model, data)
 
 
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_value_in_any_place_of_a_record_with_several_labels_a_text_is_harmless(of_several_labels, data):
+    try_forged(of_several_labels, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_records_with_several_labels_a_text_are_harmless_thousands_of_times(of_several_labels, data):
+    try_forged(of_several_labels, data)
+
+
 @pytest.mark.parametrize(
     "text",
-    ["NaN", "Infinity", "-Infinity", "[NaN]", "[" * 10**5, "9" * 5000, "\xff", r'"\ud800"', r'"\uDFFF"'],
-    ids=range(9),
+    [
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "[NaN]",
+        "[" * 10**5,
+        "9" * 5000,
+        "1e999",
+        "\xff",
+        r'"\ud800"',
+        r'"\uDFFF"',
+    ],
+    ids=range(10),
 )
 def test_what_is_not_json_is_said(text):
     with pytest.raises(DamagedModel, match="Expected JSON in x"):

@@ -12,6 +12,7 @@ from repcl.cli import demo
 from repcl.cli.demo import story
 from repcl.cli.demo.beside import stored_runs
 from repcl.cli.demo.story import ClassScore, Desk, bundled_desk, play
+from repcl.errors import InvalidData
 from repcl.experiments import RunStore
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,24 @@ def test_a_second_demo_leaves_nothing_of_the_first(tmp_path, small_desk):
     play(tmp_path / "desk", small_desk)
     play(tmp_path / "desk", small_desk)
     assert ModelFolder(tmp_path / "desk").numbers() == [4, 5, 6]
+
+
+def test_a_model_that_a_user_taught_is_not_replaced_by_a_demo(tmp_path, small_desk):
+    story.ContinualClassifier().fit(["a", "b"], ["x", "y"]).save(tmp_path / "desk")
+    with pytest.raises(InvalidData, match="give another --out"):
+        play(tmp_path / "desk", small_desk)
+    assert ContinualClassifier.load(tmp_path / "desk").classes_.tolist() == ["x", "y"]
+
+
+def test_a_demo_that_a_user_taught_more_texts_is_not_replaced_by_the_next(tmp_path, small_desk):
+    play(tmp_path / "desk", small_desk)
+    name = small_desk.weeks[0][0]
+    ContinualClassifier.load(tmp_path / "desk").partial_fit(["a text of my own"], [name]).save(
+        tmp_path / "desk"
+    )
+    with pytest.raises(InvalidData, match="give another --out"):
+        play(tmp_path / "desk", small_desk)
+    assert ModelFolder(tmp_path / "desk").numbers() == [1, 2, 3, 4]
 
 
 def test_means_are_over_intents_and_the_largest_loss_is_named(tmp_path, small_desk):

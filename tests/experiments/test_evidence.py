@@ -2,6 +2,7 @@
 
 import runpy
 import shlex
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +44,13 @@ def test_all_planned_runs_can_be_made():
         variant_settings(name, variant)
         assert name in METHODS
         assert job.wanted.benchmark in BENCHMARKS
+
+
+def test_only_the_runs_that_options_name_are_chosen():
+    named = Namespace(benchmark=["hwu64"], method=["fea", "duet"], round=[1])
+    assert titles(job for job in TABLES if SCRIPT["is_chosen"](job, named)) == ["hwu64 fea 1", "hwu64 duet 1"]
+    unnamed = Namespace(benchmark=None, method=None, round=None)
+    assert all(SCRIPT["is_chosen"](job, unnamed) for job in TABLES)
 
 
 def test_no_run_is_planned_twice():

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from repcl.errors import ResultMismatch
+from repcl.errors import RepclError, ResultMismatch
 
 Read = Callable[[bytes], object]
 """Puts bytes where a file was, and reads the folder."""
@@ -232,6 +232,154 @@ def blob_file(entry: Callable[[dict[str, Any]], dict[str, Any]], folder: Path) -
     return read
 
 
+# ---- what a service and an export keep in model folders ------------------------------------------
+
+
+def _model_of_relations(folder: Path) -> Path:
+    """A model whose texts have spans, for a stranger's may be anywhere."""
+    from repcl import ContinualClassifier
+    from tests.classifier.conftest import save_tiny_encoder
+    from tests.conftest import toy_task
+
+    encoder, task = (
+        save_tiny_encoder(folder / "encoder", "relation"),
+        toy_task("relation", "fruit", "vehicle"),
+    )
+    classifier = ContinualClassifier("ncm", str(encoder), holdout_per_class=1, device="cpu")
+    classifier.fit(task.train, [example.label for example in task.train]).save(folder / "model")
+    return folder / "model"
+
+
+def _collected() -> bytes:
+    from repcl.classifier.store.collected import CollectedText, Collection
+    from repcl.classifier.store.records import now, to_json
+
+    texts = ("Ann met Bo in Rome", "Bo left")
+    return to_json(
+        Collection(
+            texts=tuple(
+                CollectedText(id=str(number), when=now(), text=text, head=(0, 2), tail=(4, 7))
+                for number, text in enumerate(texts)
+            )
+        )
+    )
+
+
+def collected_file(folder: Path) -> Read:
+    """Texts that a service kept for review: answered, and counted by the README."""
+    from repcl.classifier import ModelFolder
+    from repcl.classifier.answerer import open_answerer
+    from repcl.classifier.store.collected import read_collection
+
+    model = _model_of_relations(folder)
+    answerer, path = open_answerer(model, device="cpu"), model / "service/collected.json"
+    path.parent.mkdir()
+
+    def read(data: bytes) -> None:
+        path.write_bytes(_with_hash(data))
+        ModelFolder(model).refresh_readme()
+        answerer.answer([one.example() for one in read_collection(model).texts])
+
+    return read
+
+
+def _jobs() -> bytes:
+    from repcl.classifier.store.records import now, to_json
+    from repcl.serving.bodies import JobBody, JobProblem, Progress
+    from repcl.serving.journal import JobEntries, JobEntry
+
+    half = Progress(stage="solving", done=1, total=2, seconds_left=0.5)
+    jobs = (
+        JobBody(id="a", action="learn", state="running", created=now(), progress=half),
+        JobBody(id="b", action="remove", state="done", created=now(), finished=now(), revision=2),
+        JobBody(
+            id="c", action="merge", state="failed", created=now(), problem=JobProblem(title="x", detail="")
+        ),
+    )
+    return to_json(JobEntries(jobs=tuple(JobEntry(job=job) for job in jobs)))
+
+
+def jobs_file(folder: Path) -> Read:
+    """Jobs of the service before, as the next one tells and writes them."""
+    from repcl.serving.bodies import JobsBody
+    from repcl.serving.journal import JobEntry, Journal
+    from repcl.serving.place import Place
+
+    place = Place(_model(folder))
+    place.claim()
+
+    def read(data: bytes) -> None:
+        place.write("jobs.json", _with_hash(data))
+        jobs = Journal(place).read()
+        JobsBody(jobs=jobs).model_dump_json().encode("utf-8", "strict")
+        Journal(place).write([JobEntry(job=job) for job in jobs])
+        again = Journal(place).read()
+        assert [job.id for job in again] == [job.id for job in jobs][-len(again) :]
+
+    return read
+
+
+def _exported(folder: Path) -> Path:
+    from repcl.classifier import ModelFolder
+    from repcl.classifier.export import export_model
+
+    model = ModelFolder(_model(folder))
+    with model.lock("exporting"):
+        export_model(model)
+    return model.path
+
+
+def _answer_by_export(model: Path) -> None:
+    """Answer with the export, or say in one sentence why not."""
+    from repcl.classifier import ModelFolder
+    from repcl.classifier.exported import open_export
+    from repcl.data import Example
+
+    told: list[str] = []
+    ModelFolder(model).history()
+    answerer = open_export(ModelFolder(model), threads=1, tell=told.append)
+    if answerer is not None:
+        found = answerer.answer([Example("a red apple", "")], answerer.unknown_rule("auto", "unknown"))
+        assert math.isfinite(found.probabilities.sum())
+    if told:
+        raise RepclError(" ".join(told))
+    assert answerer is not None
+
+
+def export_file(folder: Path) -> Read:
+    """The record of an export, with and without the right hash."""
+    model = _exported(folder)
+
+    def read(data: bytes) -> None:
+        (model / "export.json").write_bytes(_with_hash(data))
+        _answer_by_export(model)
+
+    return read
+
+
+def graph_file(folder: Path) -> Read:
+    """The graph of an export, under the name that its bytes have, in a record that says so."""
+    model = _exported(folder)
+    original = json.loads((model / "export.json").read_text())["record"]
+
+    def read(data: bytes) -> None:
+        name = f"{sha256(data).hexdigest()}.onnx"
+        record = original | {"graph": {"file": name, "bytes": len(data)}}
+        whole = {"format": 1, "sha256": digest(record), "record": record}
+        (model / "export.json").write_text(json.dumps(whole))
+        (model / "blobs" / name).write_bytes(data)
+        try:
+            _answer_by_export(model)
+        finally:
+            (model / "blobs" / name).unlink()
+
+    return read
+
+
+def _graph(model: Path) -> bytes:
+    return next((model / "blobs").glob("*.onnx")).read_bytes()
+
+
 def good_files(folder: Path) -> dict[str, bytes]:
     """Good files of a run and of a model, by the reader that reads them."""
     from repcl.experiments.representations.analysis import _AS_JSON
@@ -248,8 +396,16 @@ def good_files(folder: Path) -> dict[str, bytes]:
         "predictions": gzip.decompress((run / "predictions.jsonl.gz").read_bytes()),
         "current": (model / "current.json").read_bytes(),
         "revision": (model / "revisions/000001.json").read_bytes(),
+        "collected": _collected(),
+        "jobs": _jobs(),
         **blobs,
     }
+
+
+def good_export(folder: Path) -> dict[str, bytes]:
+    """A good export, by the reader that reads its parts; it takes seconds to make."""
+    model = _exported(folder)
+    return {"export": (model / "export.json").read_bytes(), "graph": _graph(model)}
 
 
 BLOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -268,4 +424,8 @@ FOLDERS: dict[str, Callable[[Path], Read]] = {
     "current": partial(record_file, "current.json"),
     "revision": partial(record_file, "revisions/000001.json"),
     **{name: partial(blob_file, entry) for name, entry in BLOBS.items()},
+    "collected": collected_file,
+    "jobs": jobs_file,
+    "export": export_file,
+    "graph": graph_file,
 }

@@ -19,9 +19,10 @@ from repcl.errors import LONGEST_SENTENCE, RepclError
 from repcl.methods import METHODS, make_settings
 from repcl.presets import load_preset
 from tests.fuzz import seeds, strategies
-from tests.fuzz.folders import BLOBS, FOLDERS, good_files
+from tests.fuzz.folders import BLOBS, FOLDERS, good_export, good_files
 
 MEMORY = 2 << 30
+EXPORT = ("export", "graph")
 
 
 class Reader(NamedTuple):
@@ -76,7 +77,9 @@ def reader(name: str) -> Reader:
     if name in SINGLE:
         return SINGLE[name]
     with tempfile.TemporaryDirectory() as folder:
-        good = good_files(Path(folder))[name]
+        good = (good_export if name in EXPORT else good_files)(Path(folder))[name]
+    if name == "graph":
+        return Reader(FOLDERS[name], strategies.changed([good]), [good, *seeds.FOUND.get(name, [])])
     holds_tensors = name in ("tensor", "representations")
     files = strategies.tensor_files(good) if holds_tensors else strategies.json_files(good)
     strange = [] if name in BLOBS else seeds.JSON

@@ -15,6 +15,8 @@ DATA = ["csv", "tsv", "jsonl", "parquet", "xlsx", "preset"]
 RUNS = ["result", "predictions", "analysis", "progress", "representations"]
 RECORDS = ["current", "revision"]
 BLOBS = ["exemplars", "config", "tokenizer", "tensor"]
+SERVICE = ["collected", "jobs"]
+EXPORT = ["export", "graph"]
 
 
 def run(readers: dict[str, int], seed: int) -> int:
@@ -32,21 +34,25 @@ def run(readers: dict[str, int], seed: int) -> int:
 
 @pytest.mark.parametrize(
     "readers",
-    [dict.fromkeys(DATA, 600), dict.fromkeys([*RUNS, *RECORDS], 150) | dict.fromkeys(BLOBS, 50)],
-    ids=["data", "folders"],
+    [
+        dict.fromkeys(DATA, 600),
+        dict.fromkeys([*RUNS, *RECORDS], 150) | dict.fromkeys(BLOBS, 50),
+        dict.fromkeys(SERVICE, 150) | dict.fromkeys(EXPORT, 50),
+    ],
+    ids=["data", "folders", "service and export"],
 )
 def test_some_thousand_generated_files_lead_to_no_traceback(readers):
     assert run(readers, seed=1) >= sum(readers.values())
 
 
-# 5 * 4 * 4,000 + 7 * 2 * 1,250 + 4 * 2 * 400 = 100,700 files
+# 6 * 4 * 4,000 + 9 * 2 * 1,250 + 6 * 2 * 400 = 123,300 files
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader", "cases", "seed"),
     [
         *((reader, 4000, seed) for reader in DATA for seed in range(4)),
-        *((reader, 1250, seed) for reader in (*RUNS, *RECORDS) for seed in range(2)),
-        *((reader, 400, seed) for reader in BLOBS for seed in range(2)),
+        *((reader, 1250, seed) for reader in (*RUNS, *RECORDS, *SERVICE) for seed in range(2)),
+        *((reader, 400, seed) for reader in (*BLOBS, *EXPORT) for seed in range(2)),
     ],
 )
 def test_a_hundred_thousand_generated_files_lead_to_no_traceback(reader, cases, seed):

@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -30,8 +31,10 @@ def test_a_new_revision_is_looked_for_more_often_than_every_two_seconds():
 
 
 def test_a_revision_that_no_longer_answers_gives_its_memory_back(client, model, monkeypatch):
-    old = weakref.ref(client.service.current.served.state.method)
-    was_gone = []
+    holder = SimpleNamespace(method=client.service.current.served.state.method)
+    holder.itself = holder  # so that counting references does not free it
+    old, was_gone = weakref.ref(holder.method), []
+    del holder
     monkeypatch.setattr(model_module, "release_freed_memory", lambda: was_gone.append(old() is None))
     gc.disable()  # or it may be collected by chance
     try:

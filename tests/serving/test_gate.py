@@ -1,11 +1,18 @@
 """Who may ask what: hosts, tokens, sizes, and how many at a time."""
 
+import asyncio
 import threading
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from repcl.errors import InvalidSetting
+from repcl.serving import gate as gate_module
+from repcl.serving import jobs as jobs_module
+from repcl.serving.gate import Gate
+from repcl.serving.metrics import Metrics
 from repcl.serving.options import BODY_BYTES, Options, read_token
 from tests.serving.conftest import TOKEN, WITH_TOKEN, examples
 
@@ -137,6 +144,60 @@ def test_where_too_many_wait_the_next_is_told_to_come_again(serve):
     assert health.status_code == 200
     assert found == [200]
     assert client.post("/v1/predict", json={"texts": ["b"]}).status_code == 200
+
+
+def asked(gate, send, path="/v1/model"):
+    """Let a gate answer a request for a path in a loop of its own."""
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"localhost")]}
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return gate(scope, receive, send)
+
+
+def test_an_answer_that_has_begun_keeps_nobody_out():
+    async def endless(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.Event().wait()
+
+    async def statuses():
+        found = []
+
+        async def send(message):
+            found.append(message.get("status"))
+
+        gate = Gate(endless, SimpleNamespace(options=Options(Path("m"), waiting=1), metrics=Metrics()))
+        asking = [asyncio.create_task(asked(gate, send)) for _ in range(5)]
+        while len(found) < len(asking):
+            await asyncio.sleep(0)
+        for task in asking:
+            task.cancel()
+        return found
+
+    assert asyncio.run(statuses()) == [200] * 5
+
+
+def test_who_takes_nothing_of_an_answer_is_let_go(calm, monkeypatch):
+    monkeypatch.setattr(gate_module, "READING_SECONDS", 0.01)
+
+    async def send(message):
+        await asyncio.Event().wait()
+
+    asyncio.run(asked(Gate(calm.app.app, calm.service), send))
+
+
+def test_a_body_with_two_lengths_is_refused(calm):
+    headers = {"Content-Length": "16", "Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+    answer = calm.post("/v1/predict", content=b'{"texts": ["a"]}', headers=headers)
+    assert answer.status_code == 400
+    assert answer.headers["connection"] == "close"
+
+
+def test_no_more_than_some_may_listen_to_jobs(calm, monkeypatch):
+    assert calm.get("/v1/jobs/0123456789ab/events").status_code == 404
+    monkeypatch.setattr(jobs_module, "LISTENERS", 0)
+    assert calm.get("/v1/jobs/0123456789ab/events").status_code == 503
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,17 @@ def test_when_the_learning_process_is_killed_the_job_fails_and_answers_go_on(ser
     assert client.post("/v1/predict", json={"texts": ["the red apple"]}).status_code == 200
 
 
+def test_a_service_clears_away_what_one_before_did_not_finish_and_nothing_else(model):
+    place = Place(model)
+    place.path.mkdir()
+    names = [".part-0123456789ab-jobs.json", ".part-0123456789ab-thesis.tex", ".part-mine", "thesis.tex"]
+    for name in names:
+        (place.path / name).write_text("mine")
+    place.claim()
+    place.release()
+    assert sorted(os.listdir(place.path)) == sorted([*names[1:], "lock"])
+
+
 def test_jobs_that_a_service_did_not_end_are_lost(model, serve):
     place = Place(model)
     place.claim()

@@ -141,6 +141,14 @@ def test_many_lines_become_a_table_and_a_csv_file(open_page):
     assert lines[2][0] == "'=refund, please"  # else a spreadsheet would take it for a formula
 
 
+def test_of_an_unknown_text_no_share_is_shown(open_page):
+    page = open_page("try")
+    type_text(page, "photosynthesis turns sunlight into sugar\nwhere is my parcel?")
+    rows = page.get_by_role("table").locator("tbody tr")
+    expect(rows.nth(0).locator("td").last).to_have_text("–")
+    expect(rows.nth(1).locator("td").last).to_contain_text("%")
+
+
 def test_a_class_is_taught_from_pasted_lines_and_then_predicted(open_page):
     page = open_page("teach", token=None)
     page.evaluate(WATCH_FOR_PROGRESS)
@@ -287,6 +295,16 @@ def test_a_lost_connection_is_said_and_forgotten_when_it_is_back(open_page):
     expect(page.get_by_text("The connection to the service is lost")).to_be_visible()
     page.unroute("**/v1/**")
     expect(page.get_by_text("The connection to the service is lost")).to_be_hidden()
+
+
+def test_a_job_is_followed_although_its_events_cannot_be_had(open_page):
+    page = open_page("classes")
+    page.route("**/v1/jobs/*/events", lambda route: route.abort())
+    page.get_by_role("button", name="size_advice", exact=True).click()
+    page.get_by_role("dialog", name="size_advice").get_by_role("button", name="Rename").click()
+    page.get_by_label("New name").fill("which_size")
+    page.get_by_role("dialog", name="Rename the class").get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("button", name="which_size", exact=True)).to_be_visible(timeout=JOB_PATIENCE)
 
 
 def test_what_the_service_refuses_is_said_in_its_own_words(open_page):

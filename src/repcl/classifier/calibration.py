@@ -20,7 +20,7 @@ ENOUGH_OF_A_CLASS = 40
 """Texts that are given a class from which on it has a threshold of its own."""
 ENOUGH_TO_BE_FAR = 100
 """Texts from which on the least near of them bounds what can be known at all."""
-MOST_AT_A_TIME = 10**6
+MOST_AT_A_TIME = 500_000
 """Scores that a temperature is tried on at a time."""
 COLDEST, HOTTEST = 1e-3, 1e3
 
@@ -158,9 +158,13 @@ def _temperature(scores: Scores, labels: NDArray[Any]) -> float:
         return float(sum(map(partial(part_loss, np.exp(log_temperature)), parts, columns)))
 
     def part_loss(temperature: float, part: Scores, own: NDArray[Any]) -> float:
+        raised = centered(part)
+        raised /= temperature
+        likely: Scores = log_softmax(raised, axis=1)
         targets = np.full(part.shape, rest)
         targets[np.arange(len(own)), own] = (count + 1) / (count + 2)
-        return float(-(targets * log_softmax(centered(part) / temperature, axis=1)).sum())
+        likely *= targets
+        return -float(likely.sum())
 
     best = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded")
     return float(np.exp(best.x))

@@ -1,11 +1,9 @@
 """From a learned classifier to a graph in ONNX form, which is compared with torch before it is kept."""
 
 import io
-import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,6 +12,7 @@ from torch import Tensor, nn
 from repcl import __version__
 from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
 from repcl.classifier.exported import Exported
+from repcl.classifier.onnx_graph import in_int8, split_tables
 from repcl.classifier.state import MOST_ASKED, ClassifierState
 from repcl.classifier.store.files import Blobs
 from repcl.classifier.store.folder import ModelFolder
@@ -29,6 +28,7 @@ from repcl.classifier.store.records import (
     origin_of,
 )
 from repcl.classifier.store.snapshot import unpack
+from repcl.classifier.store.tensors import TensorFile
 from repcl.data import Batch, Example, InputKind, Span
 from repcl.data.batches import collate
 from repcl.errors import InvalidSetting, MissingPackage
@@ -37,9 +37,6 @@ from repcl.methods.frozen.left_out import nearest_others_of, row_keys, times_of
 from repcl.methods.frozen.method import FrozenMethod
 
 OPSET = 17
-LARGEST_GRAPH = (1 << 31) - 1
-"""Bytes that protobuf, ONNX's form, can hold."""
-ENCODER_PART = "/backbone/"
 TOLERATED = 1e-3
 """By how much a probability of an fp32 export may differ from torch's."""
 PROBES = 32
@@ -65,26 +62,30 @@ def export_model(folder: ModelFolder, *, precision: Precision = "fp32") -> tuple
             "Expected a model that gives each text one label, found one with several (multilabel), which "
             "cannot be exported yet: it answers with torch only."
         )
-    graph = _traced(state.method)
-    if precision == "int8":
-        graph = _in_int8(graph)
-    data = _plain(graph)
-    check_graph(data, "The graph")
-    write = partial(_write, data, revision, state, precision)
+    traced = _traced(state.method)
+    graph, tables = split_tables(in_int8(traced) if precision == "int8" else traced)
+    check_graph(graph, "The graph")
+    write = partial(_write, graph, tables, revision, state, precision)
     return revision, folder.write_export(write)
 
 
 def _write(
-    data: bytes, revision: Revision, state: ClassifierState, precision: Precision, blobs: Blobs
+    graph: bytes,
+    tables: Mapping[str, Tensor],
+    revision: Revision,
+    state: ClassifierState,
+    precision: Precision,
+    blobs: Blobs,
 ) -> Export:
-    """Put a graph into a file, compare its answers with torch's, and describe it."""
+    """Put a graph and its tables into files, compare its answers with torch's, and describe it."""
     contents, encoder = revision.contents, state.method.encoder
     solution = state.method.exported_solution()
     export = Export(
         origin=origin_of(contents, is_shared=bool(solution)),
         is_shared=bool(solution),
         precision=precision,
-        graph=blobs.put(data, "onnx"),
+        graph=blobs.put(graph, "onnx"),
+        tables={name: blobs.put(TensorFile(table), "safetensors") for name, table in tables.items()},
         readout=type(encoder.readout).__name__,
         max_length=encoder.max_length,
         solution=tuple(solution),
@@ -168,54 +169,6 @@ def _probe(text: str, kind: InputKind) -> Example:
     return Example(text, "", trigger=first if kind == "event" else None)
 
 
-def _in_int8(graph: bytes) -> bytes:
-    """The graph with the encoder's weights in 8 bits, each column of them with a scale of its own."""
-    import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    model = onnx.load_model_from_string(graph)
-    wide = [node.name for node in model.graph.node if ENCODER_PART not in node.name]
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        path = Path(folder) / "int8.onnx"
-        quantize_dynamic(
-            model,
-            path,
-            op_types_to_quantize=["MatMul"],
-            per_channel=True,
-            weight_type=QuantType.QInt8,
-            nodes_to_exclude=wide,
-            extra_options={"MatMulConstBOnly": True},
-        )
-        return path.read_bytes()
-
-
-def _plain(graph: bytes) -> bytes:
-    """The graph without remarks, its tensors in the one form that is read again."""
-    import onnx
-    from onnx import numpy_helper
-
-    model = onnx.load_model_from_string(graph)
-    for name in ("metadata_props", "functions", "training_info"):
-        model.ClearField(name)
-    del model.opset_import[1:]
-    for name in ("value_info", "metadata_props", "quantization_annotation", "doc_string"):
-        model.graph.ClearField(name)
-    tensors = list(model.graph.initializer)
-    for node in model.graph.node:
-        for name in ("doc_string", "metadata_props", "overload"):
-            node.ClearField(name)
-        for attribute in node.attribute:
-            attribute.ClearField("doc_string")
-            if attribute.HasField("t"):
-                tensors.append(attribute.t)
-    for tensor in tensors:
-        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
-    if model.ByteSize() > LARGEST_GRAPH:
-        raise InvalidSetting("Expected an encoder of at most 2 GB to export, found a larger one.")
-    return bytes(model.SerializeToString())
-
-
 # ---- whether it answers as torch does -------------------------------------------------------------------
 
 
@@ -257,14 +210,15 @@ def _calibrated_by_left_out(
     asked = [one for one, index in zip(asked, found, strict=True) if index is not None]
     if len(asked) < ENOUGH:
         return None
-    own = torch.tensor([index for index in found if index is not None])
-    rows = torch.from_numpy(exported.scores(asked)[1])
-    labels = method.ledger.kept.labels[own].long()
-    keys = row_keys(method.ledger.kept.rows)
-    times = times_of(keys, method.ledger.kept.labels, own)
-    nearest, stranger = nearest_others_of(rows, method.ledger.kept, keys, own)
+    kept, own = method.ledger.kept, torch.tensor([index for index in found if index is not None])
+    scores, rows = map(torch.from_numpy, exported.scores(asked))
+    labels, keys = kept.labels[own].long(), row_keys(kept.rows)
+    left_out = method.left_out_scores(kept.rows[own], labels, times_of(keys, kept.labels, own))
+    nearest, stranger = nearest_others_of(rows, kept, keys, own)
+    # Only a row that was learned can be left out. The export's is another, whose scores differ by about this:
+    differing = scores - method.kept_scores(own)
     return calibrate(
-        method.left_out_scores(rows, labels, times).double().numpy(),
+        (left_out.double() + differing).numpy(),
         labels.tolist(),
         method.classes,
         Nearness(np.arange(len(asked)), nearest.double().numpy(), stranger.double().numpy()),

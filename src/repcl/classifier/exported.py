@@ -13,6 +13,7 @@ from repcl.classifier.store.files import Blobs
 from repcl.classifier.store.folder import ModelFolder
 from repcl.classifier.store.graph import check_graph
 from repcl.classifier.store.records import Blob, Contents, DamagedModel, Export, one_line
+from repcl.classifier.store.tensor_header import read_header
 from repcl.classifier.store.tokenizer import read_tokenizer
 from repcl.data import Example, TokenizedExample
 from repcl.data.padding import by_length, padded
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import onnxruntime
 
 BATCH = 64
-TENSOR = "tensor"
 TAKEN = 4
 """Times the bytes of its file that a graph may need when it is opened."""
 KEPT_ROWS, KEPT_LABELS, COUNTS = "ledger.kept.rows", "ledger.kept.labels", "ledger.sums.0.counts"
@@ -34,6 +34,14 @@ KEPT_ROWS, KEPT_LABELS, COUNTS = "ledger.kept.rows", "ledger.kept.labels", "ledg
 READOUT_CLASSES: Mapping[str, type[Readout]] = {
     chosen.__name__: chosen for chosen in (*READOUTS.values(), *LAYERED.values())
 }
+TYPES: Mapping[str, type[np.generic]] = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "I64": np.int64,
+    "I32": np.int32,
+    "I16": np.int16,
+}
+"""Kinds of numbers that an export is handed."""
 
 Array = NDArray[Any]
 
@@ -65,7 +73,9 @@ class Exported(Answerer):
         if chosen is None or chosen.kind != contents.kind:
             raise DamagedModel(f"export.json names the readout {export.readout!r}, which no {self.kind} has.")
         self._readout = chosen.__new__(chosen)  # depths are in the graph; tokens do not depend on them
-        self._solution = self._read_solution()
+        self._handed_in = self._read_solution() | {
+            name: _table(blobs, blob) for name, blob in export.tables.items()
+        }
         self._session = open_graph(blobs, export.graph, threads)
 
     def scores(self, examples: Sequence[Example]) -> tuple[Scores, Array]:
@@ -98,7 +108,7 @@ class Exported(Answerer):
     def _run(self, rows: Sequence[TokenizedExample]) -> list[Array]:
         try:
             outputs: list[Array] = self._session.run(
-                None, padded(rows, self._pad_id)._asdict() | self._solution
+                None, padded(rows, self._pad_id)._asdict() | self._handed_in
             )
         except Exception as error:  # onnxruntime has errors of many kinds, for graphs of any kind
             raise DamagedModel(f"The export could not answer ({one_line(error)}).") from error
@@ -246,16 +256,22 @@ def _bound_memory() -> None:
 
 def _array(blobs: Blobs, blob: Blob) -> Array:
     """The tensor of a file."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     reason = too_large(2 * blob.bytes)
     if reason is not None:
         raise DamagedModel(f"blobs/{blob.file} needs {reason}.")
+    return _tensor(blobs.get(blob), blob)
+
+
+def _table(blobs: Blobs, blob: Blob) -> Array:
+    """The tensor of a file, which stays where it is."""
+    return _tensor(blobs.view(blob), blob)
+
+
+def _tensor(data: bytes | memoryview, blob: Blob) -> Array:
     try:
-        found: Array = load(blobs.get(blob))[TENSOR]
-    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
+        header = read_header(data, len(data))
+        return np.frombuffer(data, TYPES[header.kind], offset=header.end).reshape(header.shape)
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise DamagedModel(
             f"blobs/{blob.file} is not a tensor in safetensors form ({one_line(error)})."
         ) from error
-    return found

@@ -268,9 +268,9 @@ def _pair_reasons(
     came = Counter(one.label for one in update.texts)
     returned = Counter((one.answer, one.label) for one in update.texts)
     by_name = {change.name: change for change in changes if _fall(change) > tolerance + ROUNDING}
-    reasons = []
+    touched, reasons = update.classes, []
     for (name, other), lost in seen.taken.items():
-        if name not in by_name or other not in update.classes:
+        if name not in by_name or other not in touched:
             continue
         asked = by_name[name].correct_before + came[other]
         if at_least(lost + returned[name, other], asked, min(1.0, max(SHARED, tolerance))) < PAIR_ALPHA:

@@ -38,7 +38,7 @@ def export_command(
         print_json(_as_json(str(model), revision, export))
         return
     say = sentence_console().print
-    say(f"Exported revision {revision.number} in {export.precision}, {export.graph.bytes / MEGABYTE:.0f} MB.")
+    say(f"Exported revision {revision.number} in {export.precision}, {_size(export) / MEGABYTE:.0f} MB.")
     if export.is_shared:
         say("Its encoder is frozen: all revisions are answered by this export, also those to come.")
     else:
@@ -57,7 +57,12 @@ def _as_json(model: str, revision: "Revision", export: "Export") -> dict[str, ob
         "model": model,
         "revision": revision.number,
         "precision": export.precision,
-        "bytes": export.graph.bytes,
+        "bytes": _size(export),
         "is_shared": export.is_shared,
         "is_calibrated": export.calibration is not None,
     }
+
+
+def _size(export: "Export") -> int:
+    """The bytes of all its files."""
+    return sum(blob.bytes for blob in export.files)

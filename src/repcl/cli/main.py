@@ -93,4 +93,5 @@ def _options(
 def main() -> None:
     """Run the command line; whatever goes wrong is one sentence and an exit code."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes time
     run_guarded(app)

@@ -46,6 +46,15 @@ class Example:
         return cls(text, label, **spans)
 
 
+def check_spans(text: str, spans: Mapping[str, tuple[int, int] | None]) -> None:
+    """Raise `ValueError` where a span is empty or not in its text, or a head has no tail."""
+    for name, pair in spans.items():
+        if pair is not None and not 0 <= pair[0] < pair[1] <= len(text):
+            raise ValueError(f"{name} has to lie within the text, its start before its end")
+    if (spans["head"] is None) != (spans["tail"] is None):
+        raise ValueError("head and tail have to be given together")
+
+
 @dataclass(frozen=True, slots=True)
 class TokenizedExample:
     """Token ids of one text and the token spans `[start, end)` that its representation is read from."""

@@ -121,7 +121,7 @@ TABLE: Mapping[str, MethodEntry] = {
     ),
     "ncm": MethodEntry(
         "repcl.methods.frozen.ncm:NCM", "frozen encoder, nearest class mean",
-        "Mensink et al.", 2013, 0.14, keeps_texts=False, also_keeps="class means",
+        "Mensink et al.", 2013, 0.14, keeps_texts=False, also_keeps="class means, embeddings",
         variants={"last-layer": None},
     ),
     "lda": MethodEntry(

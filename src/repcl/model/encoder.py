@@ -6,14 +6,15 @@ import copy
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from repcl.data import Batch, Example, TokenizedExample
 from repcl.errors import EncoderUnavailable
-from repcl.model.lower_layers import LowerLayers
+from repcl.model.lower_layers import LowerLayers, layers_of
+from repcl.model.packing import can_pack, padded_states
 from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout, note_shortened, special_frame
 from repcl.model.tokenizer import caught
@@ -199,6 +200,9 @@ class Encoder(nn.Module):
                 inputs = {"inputs_embeds": self.word_embeddings(batch.ids) + perturbation}
             if segments is not None and getattr(self.backbone.config, "type_vocab_size", 0) > 1:
                 inputs["token_type_ids"] = segments
+            if can_pack(self) and not bool(batch.mask.all()):
+                embeddings: Any = self.backbone.embeddings
+                return padded_states(layers_of(self.backbone), embeddings(**inputs), batch.mask, depths)
             output = self.backbone(**inputs, attention_mask=batch.mask, output_hidden_states=is_deep)
         states: Tensor = output.last_hidden_state
         if is_deep:

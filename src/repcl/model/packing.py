@@ -1,24 +1,29 @@
 """Texts of different lengths encoded in one pass without padding.
 
-Matrix products see all tokens of all texts side by side; attention sees the texts of one length at a time. So
-a text costs what its own tokens cost, and it gets the bits that it gets among texts of its own length.
+Matrix products see all tokens of all texts side by side, so a text costs what its own tokens cost. In
+training, attention sees the padded batch, for it is a small part of the work. In a frozen encoder it sees the
+texts of one length at a time; then a text gets the bits that it gets among texts of its own length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from repcl.data import Batch
-from repcl.model.lower_layers import has_plain_layers, layers_of
+from repcl.model.lower_layers import additive_mask, has_plain_layers, layers_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from repcl.model.encoder import Encoder
+
+Attend = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
+"""What a layer's attention makes of queries, keys and values, (tokens, hidden) each and all."""
 
 
 def can_pack(encoder: Encoder) -> bool:
@@ -31,7 +36,25 @@ def can_pack(encoder: Encoder) -> bool:
         and encoder.device.type == "cpu"
         and encoder.processes.parts == 1
         and encoder.processes.precision == "no"
+        and not torch.onnx.is_in_onnx_export()  # an export is handed padded texts
     )
+
+
+def padded_states(
+    layers: Iterable[Any], states: Tensor, mask: Tensor, depths: Sequence[float] = (1.0,)
+) -> Tensor:
+    """What layers make of a padded batch, (batch, length, depths · hidden); padding comes out as zeros.
+
+    Args:
+        layers: of a transformer that can be packed.
+        states: of all tokens, (batch, length, hidden).
+        mask: 1 for tokens and 0 for padding, (batch, length).
+        depths: of the states that are read, 0 for those given and 1 for the last.
+    """
+    tokens = mask.flatten().nonzero().squeeze(1)
+    attend = partial(_attend_among_padding, tokens, additive_mask(mask, states.dtype))
+    packed = states.flatten(end_dim=1).index_select(0, tokens)
+    return _with_padding(_passed_on(layers, packed, attend, depths), tokens, mask)
 
 
 def represent_packed(encoder: Encoder, batches: Sequence[Batch]) -> list[Tensor]:
@@ -39,36 +62,79 @@ def represent_packed(encoder: Encoder, batches: Sequence[Batch]) -> list[Tensor]
     backbone, readout = encoder.backbone, encoder.readout
     embeddings: Any = backbone.embeddings
     states = torch.cat([embeddings(input_ids=batch.ids).flatten(end_dim=1) for batch in batches])
-    passed = [states]
-    for layer in layers_of(backbone):
-        states = _passed(layer, states, batches, is_plain=_attends_plainly(backbone))
-        passed.append(states)
-    read = torch.cat([passed[round(depth * (len(passed) - 1))] for depth in readout.depths], dim=1)
+    attend = partial(_attend_by_length, batches, _attends_plainly(backbone))
+    read = _passed_on(layers_of(backbone), states, attend, readout.depths)
     own = zip(batches, _of_batches(read, batches), strict=True)
     return [readout.pool(part.view(*batch.ids.shape, -1), batch) for batch, part in own]
 
 
-def _passed(layer: Any, states: Tensor, batches: Sequence[Batch], *, is_plain: bool) -> Tensor:
-    """What a layer makes of states: (tokens, hidden) -> (tokens, hidden)."""
-    attention = layer.attention.self
-    projected = [part(states) for part in (attention.query, attention.key, attention.value)]
+def _passed_on(layers: Iterable[Any], states: Tensor, attend: Attend, depths: Sequence[float]) -> Tensor:
+    """States at some depths, from those before the first layer: (tokens, depths · hidden)."""
+    passed = [states]
+    for layer in layers:
+        attention = layer.attention.self
+        projected = (part(passed[-1]) for part in (attention.query, attention.key, attention.value))
+        mixed = layer.attention.output(attend(attention, *projected), passed[-1])
+        passed.append(layer.feed_forward_chunk(mixed))
+    return torch.cat([passed[round(depth * (len(passed) - 1))] for depth in depths], dim=1)
+
+
+# ---- attention in the padded batch ----------------------------------------------------------------------
+
+
+def _attend_among_padding(
+    tokens: Tensor, mask: Tensor, attention: Any, query: Tensor, key: Tensor, value: Tensor
+) -> Tensor:
+    """Attention that sees all texts at once, where padding is masked."""
+    places = mask[:, 0, 0]
+    by_head = [_by_head(_with_padding(part, tokens, places), attention) for part in (query, key, value)]
+    dropout = attention.dropout.p if attention.training else 0.0
+    found = _attended(*by_head, is_plain=True, mask=mask, dropout=dropout)
+    return found.transpose(1, 2).flatten(end_dim=1).flatten(start_dim=1).index_select(0, tokens)
+
+
+def _with_padding(packed: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
+    """States in their places: (tokens, size) -> (batch, length, size), zeros for padding."""
+    empty = packed.new_zeros(mask.numel(), packed.shape[1])
+    return empty.index_copy(0, tokens, packed).view(*mask.shape, -1)
+
+
+# ---- attention length by length -------------------------------------------------------------------------
+
+
+def _attend_by_length(
+    batches: Sequence[Batch], is_plain: bool, attention: Any, query: Tensor, key: Tensor, value: Tensor
+) -> Tensor:
+    """Attention that sees one batch at a time, in which no text is padded."""
     attended = []
-    for batch, *parts in zip(batches, *(_of_batches(one, batches) for one in projected), strict=True):
-        shape = (*batch.ids.shape, -1, attention.attention_head_size)
-        by_head = [part.view(shape).transpose(1, 2) for part in parts]  # (batch, heads, length, head size)
+    projected = (_of_batches(part, batches) for part in (query, key, value))
+    for batch, *parts in zip(batches, *projected, strict=True):
+        by_head = [_by_head(part.view(*batch.ids.shape, -1), attention) for part in parts]
         found = _attended(*by_head, is_plain=is_plain)
         attended.append(found.transpose(1, 2).reshape(batch.ids.numel(), -1))
-    mixed = layer.attention.output(torch.cat(attended), states)
-    following: Tensor = layer.feed_forward_chunk(mixed)
-    return following
+    return torch.cat(attended)
 
 
-def _attended(query: Tensor, key: Tensor, value: Tensor, *, is_plain: bool) -> Tensor:
+def _attended(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    is_plain: bool,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
     """Values weighted by attention, each text attending to itself alone, (batch, heads, length, size)."""
     if not is_plain:
-        return nn.functional.scaled_dot_product_attention(query, key, value)
+        return nn.functional.scaled_dot_product_attention(query, key, value, mask, dropout)
     weights = torch.matmul(query, key.transpose(2, 3)) * query.shape[-1] ** -0.5
-    return torch.matmul(nn.functional.softmax(weights, dim=-1), value)
+    weights = nn.functional.softmax(weights if mask is None else weights + mask, dim=-1)
+    return torch.matmul(nn.functional.dropout(weights, dropout, training=dropout > 0), value)
+
+
+def _by_head(states: Tensor, attention: Any) -> Tensor:
+    """(batch, length, hidden) -> (batch, heads, length, head size)."""
+    return states.view(*states.shape[:2], -1, attention.attention_head_size).transpose(1, 2)
 
 
 def _attends_plainly(backbone: PreTrainedModel) -> bool:

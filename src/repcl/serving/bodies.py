@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from repcl.data.examples import SPANS, Example, InputKind, Span
+from repcl.data.examples import SPANS, Example, InputKind, Span, check_spans
 from repcl.serving.options import EXAMPLES_PER_REQUEST, LABEL_LENGTH, TEXT_LENGTH, TEXTS_PER_REQUEST
 
 MOST_TOP = 100
@@ -36,12 +36,7 @@ class Marked(Asked):
 
     @model_validator(mode="after")
     def _spans_lie_in_the_text(self) -> "Marked":
-        for name in SPANS:
-            pair = getattr(self, name)
-            if pair is not None and not 0 <= pair[0] < pair[1] <= len(self.text):
-                raise ValueError(f"{name} has to lie within the text, its start before its end")
-        if (self.head is None) != (self.tail is None):
-            raise ValueError("head and tail have to be given together")
+        check_spans(self.text, {name: getattr(self, name) for name in SPANS})
         return self
 
     def example(self, label: str = "") -> Example:

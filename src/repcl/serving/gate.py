@@ -15,7 +15,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from repcl.serving.options import ANY_HOST, BODY_BYTES, BODY_SECONDS
+from repcl.serving.options import ANY_HOST, BODY_BYTES, BODY_SECONDS, READING_SECONDS
 from repcl.serving.problems import RETRY_AFTER, UNFORESEEN, Problem
 from repcl.serving.service import Service
 
@@ -57,7 +57,7 @@ class Gate:
         self.service = service
         self.options = options = service.options
         self.metrics = service.metrics
-        self._under_way = 0
+        self._waiting: set[_Answer] = set()
         self._hosts = options.hosts
         self._token = (options.token or "").encode()
 
@@ -71,7 +71,8 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = _Answer(send, HEADERS | ({"Cache-Control": "no-store"} if _is_api(scope) else {}))
+        headers = HEADERS | ({"Cache-Control": "no-store"} if _is_api(scope) else {})
+        answer = _Answer(send, headers, self._waiting)
         begun = time.monotonic()
         try:
             await self._let_through(scope, receive, answer)
@@ -89,21 +90,22 @@ class Gate:
             seconds = time.monotonic() - begun
             self.metrics.count_request(_known_method(scope), _route(scope), answer.status or 499, seconds)
 
-    async def _let_through(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _let_through(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         if scope["path"] in OPEN:
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, answer)
             return
         headers = Headers(scope=scope)
         self._check_host(headers)
         self._check_token(scope, headers)
-        if self._under_way >= self.options.waiting:
+        _check_length(headers)
+        if len(self._waiting) >= self.options.waiting:
             raise Problem(503, "Too many requests wait already: try again in a moment.", headers=RETRY_AFTER)
-        self._under_way += 1
+        self._waiting.add(answer)
         try:
             body = b"" if scope["method"] in SAFE_METHODS else await _whole_body(headers, receive)
-            await self.app(scope, _once(body, receive), send)
+            await self.app(scope, _once(body, receive), answer)
         finally:
-            self._under_way -= 1
+            self._waiting.discard(answer)
 
     def _check_host(self, headers: Headers) -> None:
         """Refuse names that are not this service's: a page elsewhere may have pointed its own name here."""
@@ -135,20 +137,42 @@ class Gate:
 
 
 class _Answer:
-    """Sends an answer with the headers that every answer has, and remembers its status."""
+    """Sends an answer with the headers that every answer has, and remembers its status.
 
-    def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
+    Args:
+        send: takes the parts of the answer.
+        headers: that every answer has.
+        waiting: the answers that have not begun. An answer leaves them when it begins, so that listening to
+            a job for hours keeps nobody else out.
+    """
+
+    def __init__(self, send: Send, headers: Mapping[str, str], waiting: set["_Answer"]) -> None:
         self.send = send
         self.headers = headers
+        self.waiting = waiting
         self.status: int | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self.waiting.discard(self)
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
             for name, value in self.headers.items():
                 headers.setdefault(name, value)
-        await self.send(message)
+        try:
+            await asyncio.wait_for(self.send(message), READING_SECONDS)
+        except asyncio.TimeoutError:
+            raise _Gone from None
+
+
+def _check_length(headers: Headers) -> None:
+    """Refuse a body with two lengths: a proxy in front may believe the other one."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise Problem(
+            400,
+            "Expected the header Content-Length or Transfer-Encoding, found both: send one of them.",
+            headers={"Connection": "close"},
+        )
 
 
 async def _whole_body(headers: Headers, receive: Receive) -> bytes:

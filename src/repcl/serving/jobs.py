@@ -16,7 +16,7 @@ from repcl.serving.bodies import Action, JobBody, JobProblem, Progress, State
 from repcl.serving.collecting import Collector
 from repcl.serving.journal import MOST_JOBS, JobEntry, Journal
 from repcl.serving.model import CurrentModel
-from repcl.serving.options import WAITING_JOBS
+from repcl.serving.options import LISTENERS, WAITING_JOBS
 from repcl.serving.orders import Learn, Merge, Order, Remove, Rename
 from repcl.serving.problems import RETRY_AFTER, Problem
 from repcl.serving.process import LearningProcess
@@ -161,8 +161,14 @@ class Jobs:
             self._let_go(job)
         return job.body
 
-    async def events(self, number: str) -> AsyncIterator[str]:
+    def events(self, number: str) -> AsyncIterator[str]:
         """A job as server-sent events: as it is, then whenever it changes, until it is over."""
+        if len(self._listeners) >= LISTENERS:
+            raise Problem(503, f"{LISTENERS} listen to jobs already: ask for the job instead.")
+        self._job(number)
+        return self._tell_changes(number)
+
+    async def _tell_changes(self, number: str) -> AsyncIterator[str]:
         listener = (asyncio.get_running_loop(), asyncio.Event())
         with self._changing:
             self._listeners.add(listener)

@@ -2,9 +2,8 @@
 
 from repcl.classifier.store.records import DamagedModel, Record, now, read_record, to_json
 from repcl.serving.bodies import JobBody, JobProblem
-from repcl.serving.place import Place
+from repcl.serving.place import JOBS, Place
 
-NAME = "jobs.json"
 LARGEST = 32 << 20
 MOST_JOBS = 100
 LOST = "The service ended while this job waited or ran. Nothing of it is in use: start it again."
@@ -40,11 +39,11 @@ class Journal:
 
     def read(self) -> list[JobBody]:
         """The jobs of the service before; those that it did not end are lost."""
-        data = self.place.read(NAME, LARGEST)
+        data = self.place.read(JOBS, LARGEST)
         if data is None:
             return []
         try:
-            found: JobEntries = read_record(data, JobEntries, str(self.place.path / NAME))
+            found: JobEntries = read_record(data, JobEntries, str(self.place.path / JOBS))
         except DamagedModel:  # what happened before is worth knowing, but not worth refusing to start
             return []
         return [_as_left(entry) for entry in found.jobs]
@@ -52,7 +51,7 @@ class Journal:
     def write(self, entries: list[JobEntry]) -> None:
         """Keep the last jobs."""
         kept = tuple(_without_texts(entry) for entry in entries[-MOST_JOBS:])
-        self.place.write(NAME, to_json(JobEntries(jobs=kept)))
+        self.place.write(JOBS, to_json(JobEntries(jobs=kept)))
 
 
 def _as_left(entry: JobEntry) -> JobBody:

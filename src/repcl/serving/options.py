@@ -20,7 +20,10 @@ TEXT_LENGTH = 10_000
 LABEL_LENGTH = 500
 BODY_BYTES = 8 << 20
 BODY_SECONDS = 30.0
+READING_SECONDS = 60.0
+"""Whoever takes nothing of an answer for so long is taken for gone."""
 WAITING_REQUESTS = 256
+LISTENERS = 256
 WAITING_JOBS = 32
 
 
@@ -35,7 +38,7 @@ class Options:
         collects: whether texts that the model is unsure of are kept beside it.
         host: the address to listen at.
         allowed_hosts: further names under which the service is asked; "*" for any.
-        waiting: requests that may be under way at a time.
+        waiting: requests that may wait for their answer at a time.
         device: to compute on; the best one present if not given.
     """
 

@@ -1,18 +1,21 @@
 """The folder inside a model folder that one writing service has for itself; links are not followed."""
 
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from repcl.classifier.store.collected import SERVICE
+from repcl.classifier.store.collected import COLLECTED, SERVICE
 from repcl.classifier.store.files import read_whole
 from repcl.errors import RepclError
-from repcl.files import PART, is_plain, shown, write_whole
+from repcl.files import UNFINISHED, is_plain, shown, write_whole
 
-LOCK = "lock"
+LOCK, JOBS = "lock", "jobs.json"
+LEFTOVER = re.compile(rf"{UNFINISHED}({re.escape(COLLECTED)}|{re.escape(JOBS)})")
+"""What files that were never finished are called."""
 
 
 class Place:
@@ -72,5 +75,5 @@ class Place:
     def _sweep(self) -> None:
         """Remove what a service that was killed had not finished writing."""
         for name in os.listdir(self.path):
-            if name.startswith(PART) and is_plain(self.path / name):
+            if LEFTOVER.fullmatch(name) and is_plain(self.path / name):
                 os.unlink(self.path / name)

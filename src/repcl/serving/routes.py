@@ -56,7 +56,7 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": "Problem", "content": content} for status in statuses}
 
 
-ALWAYS = _problems(400, 401, 413, 415, 421, 422, 500, 503)
+ALWAYS = _problems(400, 401, 408, 413, 415, 421, 422, 500, 503)
 
 reading = APIRouter(prefix="/v1", responses=ALWAYS, tags=["reading"])
 changing = APIRouter(prefix="/v1", responses=ALWAYS | _problems(403, 409), tags=["changing"])
@@ -259,7 +259,6 @@ async def job(job: JobId, service: Served) -> JobBody:
 )
 async def events(job: JobId, service: Served) -> Response:
     """A job as server-sent events, until it is over."""
-    service.jobs.get(job)
     return StreamingResponse(service.jobs.events(job), media_type=EVENTS_TYPE)
 
 

@@ -199,6 +199,13 @@ def test_testing_against_a_method_that_was_not_run_is_an_error(tmp_path):
         write_report(tmp_path, load_runs(tmp_path), against="fae")
 
 
+def test_an_option_is_never_broken_behind_its_hyphens(report):
+    page = ElementTree.parse(report / "report.html").getroot()
+    options = {span.text for span in page.iter("span") if span.get("class") == "option"}
+    assert "--rounds" in options or "--out" in options
+    assert all(option.startswith("--") for option in options)
+
+
 def test_a_folder_without_results_is_an_error(tmp_path):
     with pytest.raises(MissingData, match="No finished run"):
         write_report(tmp_path, load_runs(tmp_path))
@@ -231,6 +238,15 @@ def test_a_browser_shows_every_section_without_a_console_error(phone):
         assert section.is_visible()
         assert section.bounding_box()["height"] > 100
     assert phone.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.slow
+def test_the_first_table_fits_a_phone_and_says_what_it_leaves_out(phone):
+    table = phone.locator("#results table").first
+    assert table.evaluate("table => table.scrollWidth <= table.parentElement.clientWidth")
+    assert phone.locator("#results .narrow").first.inner_text() == (
+        "A wider screen shows track, 95 % interval, average accuracy, paper Acc, paper FR."
+    )
 
 
 @pytest.mark.slow

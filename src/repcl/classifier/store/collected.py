@@ -3,10 +3,12 @@
 import os
 from pathlib import Path
 
+from pydantic import model_validator
+
 from repcl.classifier.store.files import read_whole
 from repcl.classifier.store.records import MEGABYTE, Count, Record, Short, read_record
 from repcl.data import Example, Span
-from repcl.data.examples import SPANS
+from repcl.data.examples import SPANS, check_spans
 from repcl.errors import RepclError
 from repcl.files import shown
 
@@ -31,6 +33,11 @@ class CollectedText(Record):
     head: Pair | None = None
     tail: Pair | None = None
     trigger: Pair | None = None
+
+    @model_validator(mode="after")
+    def _spans_lie_in_the_text(self) -> "CollectedText":
+        check_spans(self.text, {name: getattr(self, name) for name in SPANS})
+        return self
 
     def example(self) -> Example:
         """The text as a classifier takes it."""

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from io import BufferedReader
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -93,14 +95,24 @@ def reading(where: str) -> Iterator[None]:
 # ---- files named by the sha256 of their bytes: nothing is stored twice, and damage is seen ------
 
 
+Data = bytes | Iterable[bytes]
+"""Bytes, or pieces that are made anew each time they are asked for, so that not all have to fit at once."""
+
+
 class Blobs(Protocol):
     """Somewhere to put bytes and to get them back."""
 
-    def put(self, data: bytes | bytearray, ending: str) -> Blob:
+    def put(self, data: Data, ending: str) -> Blob:
         """Keep bytes."""
 
     def get(self, blob: Blob) -> bytes:
         """The bytes again."""
+
+    def fill(self, memory: memoryview, blob: Blob) -> None:
+        """The last bytes again, so many as the memory has, into which they go without a copy on the way."""
+
+    def view(self, blob: Blob) -> memoryview:
+        """The bytes where they lie, without a copy."""
 
     def beginning(self, blob: Blob, length: int) -> bytes:
         """The first bytes, unchecked, to see what the rest would be."""
@@ -115,15 +127,23 @@ class BlobsInMemory:
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
 
-    def put(self, data: bytes | bytearray, ending: str) -> Blob:
+    def put(self, data: Data, ending: str) -> Blob:
         """Keep bytes."""
         blob = _blob(data, ending)
-        self.kept[blob.file] = bytes(data)
+        self.kept[blob.file] = b"".join(_pieces(data))
         return blob
 
     def get(self, blob: Blob) -> bytes:
         """The bytes again."""
         return self.kept[blob.file]
+
+    def fill(self, memory: memoryview, blob: Blob) -> None:
+        """The last bytes again, in memory that is there."""
+        memory[:] = self.kept[blob.file][blob.bytes - len(memory) :]
+
+    def view(self, blob: Blob) -> memoryview:
+        """The bytes where they lie."""
+        return memoryview(self.kept[blob.file])
 
     def beginning(self, blob: Blob, length: int) -> bytes:
         """The first bytes."""
@@ -145,13 +165,13 @@ class BlobFolder:
         self._staged: dict[str, Path] = {}
         self._added: list[Path] = []
 
-    def put(self, data: bytes | bytearray, ending: str) -> Blob:
+    def put(self, data: Data, ending: str) -> Blob:
         """Write bytes unless they are there."""
         blob = _blob(data, ending)
         if blob.file not in self._staged and not self._holds(blob, data):  # a damaged file is repaired
             with suppress(FileExistsError):
                 os.mkdir(self.folder)
-            self._staged[blob.file] = write_part(self.folder / blob.file, data)
+            self._staged[blob.file] = write_part(self.folder / blob.file, _pieces(data))
         return blob
 
     def get(self, blob: Blob) -> bytes:
@@ -160,6 +180,24 @@ class BlobFolder:
             self.check(blob)
         with self._opened(blob) as file:
             data = file.read(blob.bytes)
+        self._compare(blob, sha256(data).hexdigest())
+        return data
+
+    def fill(self, memory: memoryview, blob: Blob) -> None:
+        """The last bytes again, in memory that is there, all of the file checked against its name."""
+        if blob.bytes > LARGEST_UNCHECKED:
+            self.check(blob)
+        with self._opened(blob) as file:
+            digest = sha256(file.read(blob.bytes - len(memory)))
+            for start in range(0, len(memory), CHUNK):
+                file.readinto(memory[start : start + CHUNK])
+                digest.update(memory[start : start + CHUNK])
+        self._compare(blob, digest.hexdigest())
+
+    def view(self, blob: Blob) -> memoryview:
+        """The bytes where they lie, checked against their name; they take no memory of this process."""
+        with self._opened(blob) as file:
+            data = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ) if blob.bytes else b"")
         self._compare(blob, sha256(data).hexdigest())
         return data
 
@@ -205,7 +243,7 @@ class BlobFolder:
             remove_quietly(path)
 
     @contextmanager
-    def _opened(self, blob: Blob) -> Iterator[BinaryIO]:
+    def _opened(self, blob: Blob) -> Iterator[BufferedReader]:
         where = self._where(blob)
         with reading(where), open_plain(self._staged.get(blob.file, self.folder / blob.file)) as file:
             size = os.fstat(file.fileno()).st_size
@@ -215,16 +253,15 @@ class BlobFolder:
                 )
             yield file
 
-    def _holds(self, blob: Blob, data: bytes | bytearray) -> bool:
+    def _holds(self, blob: Blob, data: Data) -> bool:
         """Whether the bytes are there; what is not a plain file is nothing that may be replaced."""
         path = self.folder / blob.file
         if not os.path.lexists(path):
             return False
         with reading(self._where(blob)), open_plain(path) as file:
-            if os.fstat(file.fileno()).st_size != len(data):
+            if os.fstat(file.fileno()).st_size != blob.bytes:
                 return False
-            pieces = (memoryview(data)[start : start + MEGABYTE] for start in range(0, len(data), MEGABYTE))
-            return all(file.read(len(piece)) == piece for piece in pieces)
+            return all(file.read(len(piece)) == piece for piece in _pieces(data))
 
     def _compare(self, blob: Blob, found: str) -> None:
         if found != blob.digest:
@@ -300,8 +337,16 @@ def _example(row: Any, where: str) -> Example:
     return example
 
 
-def _blob(data: bytes | bytearray, ending: str) -> Blob:
-    return Blob(file=f"{sha256(data).hexdigest()}.{ending}", bytes=len(data))
+def _blob(data: Data, ending: str) -> Blob:
+    digest, size = sha256(), 0
+    for piece in _pieces(data):
+        digest.update(piece)
+        size += len(piece)
+    return Blob(file=f"{digest.hexdigest()}.{ending}", bytes=size)
+
+
+def _pieces(data: Data) -> Iterable[bytes]:
+    return [data] if isinstance(data, bytes) else data
 
 
 # ---- writing ------------------------------------------------------------------------------------

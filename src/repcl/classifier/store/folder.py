@@ -39,7 +39,16 @@ from repcl.classifier.store.records import (
     to_json,
 )
 from repcl.errors import MissingData, RepclError
-from repcl.files import PART, is_plain, open_plain, remove_quietly, reuse_space, settle, shown, write_whole
+from repcl.files import (
+    UNFINISHED,
+    is_plain,
+    open_plain,
+    remove_quietly,
+    reuse_space,
+    settle,
+    shown,
+    write_whole,
+)
 
 CURRENT, REVISIONS, BLOBS, README = "current.json", "revisions", "blobs", "README.md"
 EXPORT, GRAPH = "export.json", ".onnx"
@@ -49,11 +58,10 @@ SHOWN = 20
 
 _BLOB = BLOB_NAME.strip("^$")
 _REVISION = r"[0-9]{6}\.json"
-_PART = rf"{re.escape(PART)}[0-9a-f]{{12}}-"
 LEFTOVERS = {
-    "": re.compile(rf"{_PART}({re.escape(CURRENT)}|{re.escape(EXPORT)}|{re.escape(README)})"),
-    REVISIONS: re.compile(_PART + _REVISION),
-    BLOBS: re.compile(_PART + _BLOB),
+    "": re.compile(rf"{UNFINISHED}({re.escape(CURRENT)}|{re.escape(EXPORT)}|{re.escape(README)})"),
+    REVISIONS: re.compile(UNFINISHED + _REVISION),
+    BLOBS: re.compile(UNFINISHED + _BLOB),
 }
 """What files that were never finished are called, folder by folder."""
 
@@ -373,7 +381,7 @@ class ModelFolder:
         if not any(export.fits(revision.contents) for revision in revisions):
             os.unlink(self.path / EXPORT)  # what was purged could be found out from it
             return set()
-        return {export.graph.file}
+        return {blob.file for blob in export.files}
 
     def refresh_readme(self) -> None:
         """Write the README if there is room: none at all is better than one that is out of date."""

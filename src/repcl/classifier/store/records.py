@@ -1,6 +1,7 @@
 """The JSON of a model folder: which classifier a revision holds, file by file, and how it came about."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -420,6 +421,7 @@ class Export(Record):
         is_shared: whether only the frozen encoder counts for that, for all that is learned is handed in.
         precision: of the encoder's products.
         graph: the file.
+        tables: large tensors that never change and are handed in with every question, by their names there.
         readout: how texts become tokens.
         max_length: the longest input in tokens.
         solution: names of the derived tensors that are handed in with every question.
@@ -433,6 +435,7 @@ class Export(Record):
     is_shared: bool
     precision: Precision
     graph: Blob
+    tables: Annotated[dict[Short, Blob], Field(max_length=1000)] = {}
     readout: Short
     max_length: Annotated[int, Field(ge=1, le=512)]
     solution: Annotated[tuple[Short, ...], Field(max_length=1000)] = ()
@@ -440,6 +443,11 @@ class Export(Record):
     calibrated_for: Digest | None = None
     when: Short
     version: Short
+
+    @property
+    def files(self) -> tuple[Blob, ...]:
+        """All files that it needs beside those of a revision."""
+        return (self.graph, *self.tables.values())
 
     def fits(self, contents: Contents) -> bool:
         """Whether it answers for a revision with these contents."""
@@ -558,7 +566,7 @@ def to_json(record: Record) -> bytes:
 def parse_json(data: bytes, where: str) -> Any:
     """JSON from a file that may hold anything."""
     try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_no_number)
+        found = json.loads(data.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
         if b"\\ud" in data.lower():  # half of a surrogate pair is no text, and could not be written or shown
             json.dumps(found, ensure_ascii=False).encode()
         return found
@@ -568,6 +576,12 @@ def parse_json(data: bytes, where: str) -> Any:
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    """A number; one that is too large to be one, such as 1e999, could not be written again."""
+    found = float(digits)
+    return found if math.isfinite(found) else _no_number(digits)
 
 
 def read_record(data: bytes, kind: type[Record], where: str) -> Any:

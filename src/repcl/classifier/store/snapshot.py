@@ -24,7 +24,8 @@ from repcl.classifier.store.records import (
     first_problem,
     one_line,
 )
-from repcl.classifier.store.tensors import LARGEST_HEADER, empty_tensor, tensor_bytes, tensor_of
+from repcl.classifier.store.tensor_header import LARGEST_HEADER
+from repcl.classifier.store.tensors import TensorFile, empty_tensor, numbers_in
 from repcl.data import Example
 from repcl.data.normal import normal_example
 from repcl.errors import InvalidData
@@ -53,6 +54,7 @@ def _contents(state: ClassifierState, parameters: Mapping[str, Any], blobs: Blob
     classes = [ClassRecord(name=name, origins=state.origins[name]) for name in method.classes]
     weights, derived = method.state_dict(), {**method.derived(), **_checks_as_tensors(state)}
     whole = sorted(weights.keys() - derived.keys() - set(method.many_rows))
+    weights = {name: weights[name] for name in (*whole, *method.many_rows)}  # the others may be copies
     return Contents(
         parameters=dict(parameters),
         method=state.name,
@@ -147,7 +149,7 @@ def _derived(contents: Contents, blobs: Blobs, method: Method) -> dict[str, Tens
             shape = tuple(_empty_tensor(blobs, blob).shape)
             is_check = name == CHECKS and len(shape) == 2 and shape[0] <= most_checks
             if is_check or shape == wanted.get(name):
-                found[name] = _tensor(blobs.get(blob), blob)
+                found[name] = _tensor(blobs, blob)
     return found
 
 
@@ -157,9 +159,8 @@ def get_known(contents: Contents, blobs: Blobs) -> KnownTexts | None:
     if record is None:
         return None
     try:
-        _empty_tensor(blobs, record.table)
         return KnownTexts.from_table(
-            _tensor(blobs.get(record.table), record.table).numpy(),
+            _tensor(blobs, record.table).numpy(),
             [one.name for one in contents.classes],
             keys=[bytes.fromhex(key) for key in record.keys],
             unlisted=record.unlisted,
@@ -170,11 +171,10 @@ def get_known(contents: Contents, blobs: Blobs) -> KnownTexts | None:
 
 def _put_known(state: ClassifierState, blobs: Blobs) -> KnownRecord:
     known, classes = state.known, state.method.classes
-    table = torch.from_numpy(known.to_table(classes))
     return KnownRecord(
         keys=tuple(key.hex() for key in known.keys),
         unlisted=tuple(name for name in classes if name in known.unlisted),
-        table=blobs.put(tensor_bytes(table), "safetensors"),
+        table=_put(torch.from_numpy(known.to_table(classes)), blobs),
     )
 
 
@@ -201,9 +201,9 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
             expected = _method(contents, empty)
             check_tensors(expected, shapes, left_out=contents.derived)
             _check_names(expected, shapes)
-        weights = {name: _tensor(blobs.get(blob), blob) for name, blob in contents.tensors.items()}
+        weights = {name: _tensor(blobs, blob) for name, blob in contents.tensors.items()}
         for name, parts in contents.pieces.items():
-            weights[name] = _joined([_tensor(blobs.get(blob), blob) for blob in parts])
+            weights[name] = _joined(shapes[name], parts, blobs)
         method = _method(contents, fill_encoder(empty, _backbone(contents, weights)).to(target))
         grow_to_shapes(method, weights)
         left = contents.derived.keys() & method.state_dict().keys()  # not there, or taken over later
@@ -216,18 +216,18 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
     return method.eval()
 
 
-def _joined(parts: Sequence[Tensor]) -> Tensor:
-    """One tensor of its pieces."""
-    if not parts:
-        raise DamagedModel("A tensor has no pieces.")
-    try:
-        return torch.cat(list(parts))
-    except (RuntimeError, TypeError) as error:
-        raise DamagedModel(f"The pieces of a tensor do not fit ({one_line(error)}).") from error
+def _joined(empty: Tensor, parts: Sequence[Blob], blobs: Blobs) -> Tensor:
+    """One tensor of its pieces, read one by one into their places: all of them would take as much again."""
+    found, start = torch.empty_like(empty, device="cpu"), 0
+    for blob in parts:
+        rows = _tensor(blobs, blob)
+        found[start : start + len(rows)] = rows
+        start += len(rows)
+    return found
 
 
 def _joined_empty(parts: Sequence[Tensor]) -> Tensor:
-    """The same without numbers; torch would load its compiler to join them, for seconds."""
+    """One tensor of its pieces without numbers; torch would load its compiler to join them, for seconds."""
     kinds = {(part.dtype, part.shape[1:]) for part in parts if part.ndim}
     if len(kinds) != 1 or not all(part.ndim for part in parts):
         raise DamagedModel("The pieces of a tensor do not fit.")
@@ -275,7 +275,7 @@ def _settings(contents: Contents) -> dict[str, Any]:
 
 
 def _put(tensor: Tensor, blobs: Blobs) -> Blob:
-    return blobs.put(tensor_bytes(tensor), "safetensors")
+    return blobs.put(TensorFile(tensor), "safetensors")
 
 
 def _put_pieces(tensor: Tensor, blobs: Blobs) -> tuple[Blob, ...]:
@@ -286,12 +286,17 @@ def _put_pieces(tensor: Tensor, blobs: Blobs) -> tuple[Blob, ...]:
 def _empty_tensor(blobs: Blobs, blob: Blob) -> Tensor:
     """The tensor of a file without its numbers, from the header, which takes no memory."""
     with _as_safetensors(blob):
-        return empty_tensor(blobs.beginning(blob, 8 + LARGEST_HEADER), blob.bytes)[0]
+        return empty_tensor(blobs.beginning(blob, 8 + LARGEST_HEADER), blob.bytes)
 
 
-def _tensor(data: bytes, blob: Blob) -> Tensor:
-    with _as_safetensors(blob):
-        return tensor_of(data)
+def _tensor(blobs: Blobs, blob: Blob) -> Tensor:
+    """The tensor of a file, read into memory of its own.
+
+    The bytes of a file may lie at an odd address, where other kernels give other last bits.
+    """
+    found = torch.empty_like(_empty_tensor(blobs, blob), device="cpu")
+    blobs.fill(numbers_in(found), blob)
+    return found
 
 
 @contextmanager

@@ -1,20 +1,19 @@
-"""A tensor ↔ the bytes of a file in safetensors form that holds this one, in a single copy.
+"""A tensor ↔ the bytes of a file in safetensors form that holds this one, without a copy of all of it.
 
 The library's own functions make three on the way, which for very many classes is the peak of a whole life.
 """
 
 import json
-import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from repcl.files import parse_json
+from repcl.classifier.store.tensor_header import NAME, read_header
 
-NAME = "tensor"
-LARGEST_HEADER = 4096
-"""Bytes of the header of a file with one tensor, of which this is many times more than needed."""
+LARGEST_PIECE = 4 << 20
+"""Bytes of a tensor that are copied at a time."""
 TYPES = {
     "F64": torch.float64,
     "F32": torch.float32,
@@ -30,46 +29,46 @@ TYPES = {
 TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
 
 
-def tensor_bytes(tensor: Tensor) -> bytearray:
-    """The bytes, as the library would write them."""
-    described = {
-        "dtype": TYPE_NAMES[tensor.dtype],
-        "shape": list(tensor.shape),
-        "data_offsets": [0, tensor.nbytes],
-    }
-    header = json.dumps({NAME: described}, separators=(",", ":")).encode()
-    header += b" " * (-len(header) % 8)
-    data = bytearray(8 + len(header) + tensor.nbytes)
-    data[: 8 + len(header)] = len(header).to_bytes(8, "little") + header
-    if tensor.numel():
-        numbers = torch.frombuffer(data, dtype=tensor.dtype, offset=8 + len(header))
-        numbers.view(tensor.shape).copy_(tensor.detach())
-    return data
+@dataclass(frozen=True)
+class TensorFile:
+    """The bytes of a tensor's file, as the library would write them, in pieces made when asked for."""
+
+    tensor: Tensor
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The header with the first numbers, then the other numbers."""
+        start, tensor = self._header(), self.tensor.detach()
+        blocks = torch.split(tensor, self._rows_per_piece()) if tensor.ndim else [tensor]
+        for block in blocks:
+            yield start + numbers_in(block.cpu().contiguous()).tobytes()
+            start = b""
+
+    def _header(self) -> bytes:
+        described = {
+            "dtype": TYPE_NAMES[self.tensor.dtype],
+            "shape": list(self.tensor.shape),
+            "data_offsets": [0, self.tensor.nbytes],
+        }
+        text = json.dumps({NAME: described}, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        return len(text).to_bytes(8, "little") + text
+
+    def _rows_per_piece(self) -> int:
+        row = self.tensor.nbytes // max(1, len(self.tensor))
+        return max(1, LARGEST_PIECE // max(1, row))
 
 
-def empty_tensor(start: bytes, size: int) -> tuple[Tensor, int]:
-    """The tensor without its numbers, which takes no memory, and where they begin; an error if it is none.
+def numbers_in(tensor: Tensor) -> memoryview:
+    """The memory of a contiguous tensor on the CPU, as bytes."""
+    return tensor.flatten().view(torch.uint8).numpy().data
+
+
+def empty_tensor(start: bytes, size: int) -> Tensor:
+    """The tensor without its numbers, which takes no memory; an error if it is none.
 
     Args:
         start: the first bytes, at least so many as the header has.
         size: of all bytes.
     """
-    length = int.from_bytes(start[:8], "little")
-    if length > min(len(start) - 8, LARGEST_HEADER):
-        raise ValueError("the header is too long")
-    head = parse_json(start[8 : 8 + length])[NAME]
-    kind, shape = TYPES[head["dtype"]], [int(number) for number in head["shape"]]
-    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize + 8 + length != size:
-        raise ValueError(f"{size} bytes do not hold a tensor of that shape")
-    if head["data_offsets"] != [0, size - 8 - length]:
-        raise ValueError("its numbers do not begin behind the header and end with the file")
-    return torch.empty(shape, dtype=kind, device="meta"), 8 + length
-
-
-def tensor_of(data: bytes) -> Tensor:
-    """The tensor again; an error if the bytes hold none."""
-    empty, start = empty_tensor(data, len(data))
-    # not the bytes themselves: they may lie at an odd address, where other kernels give other last bits
-    found = torch.empty(empty.shape, dtype=empty.dtype)
-    found.flatten().view(torch.uint8).numpy()[:] = np.frombuffer(data, np.uint8, offset=start)
-    return found
+    header = read_header(start, size)
+    return torch.empty(header.shape, dtype=TYPES[header.kind], device="meta")

@@ -12,6 +12,8 @@ from repcl.benchmarks.base import Split
 from repcl.benchmarks.demo import DEMO
 from repcl.classifier import ContinualClassifier, ForgettingWarning, ModelFolder
 from repcl.data import Example
+from repcl.errors import InvalidData
+from repcl.files import shown
 
 FIRST_WEEK, SECOND_WEEK = 20, 7
 QUESTIONS = (
@@ -142,7 +144,7 @@ def play(folder: Path, desk: Desk) -> Story:
     """Teach a new model in a folder week by week, ask it, spoil it and take that back."""
     started = time.process_time()
     model = ModelFolder(folder)
-    outdated = model.numbers() if model.exists else []  # of an earlier demo
+    outdated = _earlier_revisions(model, desk)
     classifier = ContinualClassifier()
     old, new = desk.weeks
     _teach(classifier, desk.training_texts(old))
@@ -160,6 +162,24 @@ def play(folder: Path, desk: Desk) -> Story:
         bad_update=_spoil(classifier, model, desk, good, outdated),
         cpu_seconds=time.process_time() - started,
     )
+
+
+def _earlier_revisions(model: ModelFolder, desk: Desk) -> list[int]:
+    """The revisions of earlier demos; a model that someone else taught is refused, for they are deleted."""
+    if not model.exists:
+        return []
+    taught = {len(desk.training_texts(week)) for week in desk.weeks}
+    is_own = not model.unreadable() and all(
+        set(desk.taught_classes).issuperset(revision.contents.names)
+        and all(update.action == "learn" and update.examples in taught for update in revision.updates)
+        for revision in model.history()
+    )
+    if not is_own:
+        raise InvalidData(
+            f"Expected no model but one of an earlier demo in {shown(model.path)}, found another, which the "
+            "demo would replace: give another --out."
+        )
+    return model.numbers()
 
 
 def _teach(classifier: ContinualClassifier, examples: Sequence[Example]) -> None:

@@ -1,5 +1,6 @@
 """The page: sections of text, tables and figures as one HTML file that opens without a network."""
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +8,12 @@ from hashlib import sha256
 from importlib import resources
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
 
 from repcl.experiments.reports.figures import Drawing
 from repcl.experiments.reports.table import Column, Table
+
+OPTION = re.compile(r"(?<!\S)--[a-z][a-z-]*")
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,9 @@ def render_page(header: Header, sections: Sequence[Section]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"kind": lambda part: type(part).__name__, "css_classes": _css_classes}
+    environment.filters.update(
+        kind=lambda part: type(part).__name__, css_classes=_css_classes, whole_options=_whole_options
+    )
     files = resources.files("repcl.experiments.reports")
     template = environment.from_string(files.joinpath("page.html.jinja").read_text(encoding="utf-8"))
     style, script = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "sort.js"))
@@ -108,5 +114,15 @@ def render_page(header: Header, sections: Sequence[Section]) -> str:
     return found + "\n"
 
 
+def _whole_options(text: str) -> Markup:
+    """A text whose options, such as --rounds, are not broken behind a hyphen."""
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))
+
+
 def _css_classes(column: Column) -> str:
-    return " ".join(["text"] * column.is_text + ["paper"] * column.title.startswith("paper"))
+    names = {
+        "text": column.is_text,
+        "paper": column.title.startswith("paper"),
+        "detail": column.is_detail,
+    }
+    return " ".join(name for name, holds in names.items() if holds)

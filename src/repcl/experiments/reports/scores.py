@@ -34,15 +34,15 @@ def results_table(runs: BenchmarkRuns, paper: Paper) -> Table:
     with_paper = runs.name in paper.main
     columns = [
         Column("method", is_text=True),
-        Column("track", ("track", "statistics bytes"), is_text=True),
+        Column("track", ("track", "statistics bytes"), is_text=True, is_detail=True),
         Column("rounds"),
         Column("accuracy", ("accuracy", "accuracy sd")),
-        Column("95 % interval", ("accuracy low", "accuracy high")),
+        Column("95 % interval", ("accuracy low", "accuracy high"), is_detail=True),
         Column("forgetting", ("forgetting rate", "forgetting rate sd")),
-        Column("average accuracy", ("average accuracy", "average accuracy sd")),
+        Column("average accuracy", ("average accuracy", "average accuracy sd"), is_detail=True),
     ]
     if with_paper:
-        columns += [Column("paper Acc"), Column("paper FR")]
+        columns += [Column("paper Acc", is_detail=True), Column("paper FR", is_detail=True)]
     return Table(
         f"{runs.name}-results",
         f"{runs.name}: final accuracy and forgetting, percent",

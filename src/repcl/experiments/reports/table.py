@@ -19,11 +19,13 @@ class Column:
         title: what people read.
         parts: names of its columns in a CSV file.
         is_text: whether its cells are words.
+        is_detail: whether a page leaves it out on a phone.
     """
 
     title: str
     parts: tuple[str, ...] = ()
     is_text: bool = False
+    is_detail: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 PART = 16_384
 """Rows whose numbers are widened at a time; all of many would take gigabytes."""
 
+FEW = 1024
+"""Rows that whole copies are made of on the way."""
+
 Rows = NDArray[Any]
 Cosines = NDArray[np.float32]
 
@@ -22,6 +25,8 @@ def nearest_cosines(rows: Rows, kept: Rows) -> Cosines:
 
 def at_unit_length(rows: Rows) -> Cosines:
     """Rows of length one; one without any length stays as it is."""
-    wide = rows.astype(np.float32)
-    found: Cosines = wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), np.float32(1e-12))
+    found = rows.astype(np.float32)
+    for start in range(0, len(found), FEW):
+        part = found[start : start + FEW]
+        part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), np.float32(1e-12))
     return found

@@ -7,6 +7,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from repcl.allocator import release_freed_memory
 from repcl.methods.base import Method
 from repcl.methods.frozen.left_out import (
     MOST_ASKED,
@@ -27,8 +28,8 @@ from repcl.methods.settings import MethodSettings
 
 UNEVEN = 3
 """How many times larger than the smallest class the largest must be for balancing to be considered."""
-AT_A_TIME = 250
-"""Texts that are left out at a time."""
+AT_A_TIME, MOST_SCORES = 250, 10**6
+"""Texts that are left out at a time, and the most scores that they may have together."""
 WORTH_IT = 0.01
 """Recall that balancing has to add."""
 
@@ -115,6 +116,7 @@ class Instant(FrozenMethod):
             weights.append(ridge_weights(factor, targets))
             self._factors.append(factor.float())  # digits enough to leave texts out
             del gram, targets, factor  # of many classes they take as much as the solution
+            release_freed_memory()
         return tuple(weights)
 
     def left_out_scores(self, rows: Tensor, labels: Tensor, times: Tensor) -> Tensor:
@@ -125,11 +127,13 @@ class Instant(FrozenMethod):
         if self._solution is None or not self._factors:
             self._solution = self.solve()
         balanced, total = self.is_balanced, torch.zeros(len(rows), len(self.classes), dtype=torch.float64)
+        step = max(1, min(AT_A_TIME, MOST_SCORES // len(self.classes)))
         for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
-            for start in range(0, len(rows), AT_A_TIME):  # scores of many classes take much memory
-                some = slice(start, start + AT_A_TIME)
+            for start in range(0, len(rows), step):
+                some = slice(start, start + step)
                 asked = rows[some], labels[some], times[some]
                 total[some] += self._left_out_by(which, factor, weights, *asked, balanced=balanced)
+        release_freed_memory()
         return total.div_(self.settings.maps)
 
     def _left_out_by(

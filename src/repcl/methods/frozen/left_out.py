@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repcl.methods.frozen.cosines import PART, at_unit_length
+from repcl.methods.frozen.cosines import FEW, PART, at_unit_length
 from repcl.methods.frozen.kept_rows import KeptRows
 
 MOST_ASKED = 1000
@@ -50,7 +50,7 @@ def row_keys(rows: Tensor) -> Tensor:
     """A number for each row that no other row has, but for chance."""
     multipliers = np.random.RandomState(0).randint(-(2**62), 2**62, rows.shape[1], dtype=np.int64)
     with np.errstate(over="ignore"):  # wraps around, which is exact
-        found = [part.numpy().astype(np.int64) @ multipliers for part in torch.split(rows, PART)]
+        found = [part.numpy().astype(np.int64) @ multipliers for part in torch.split(rows, FEW)]
     return torch.from_numpy(np.concatenate(found))
 
 

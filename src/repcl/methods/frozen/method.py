@@ -37,7 +37,7 @@ from repcl.model import fingerprint
 from repcl.training import Stage
 
 CHUNK = 1024
-
+FEW_ROWS = 64
 SUMS, SOLUTION = "ledger.sums.", "solution."
 
 
@@ -137,6 +137,10 @@ class FrozenMethod(FrozenReader):
         """Scores of all seen classes, (batch, seen classes)."""
         return self._scores(on_grid(self.encoder.represent(batch).cpu()))
 
+    def kept_scores(self, which: Tensor) -> Tensor:
+        """Scores of rows that are kept, (rows, seen classes)."""
+        return self._scores(self.ledger.kept.rows[which])
+
     def _scores(self, rows: Tensor) -> Tensor:
         if self._solution is None:
             self._solution = self._sound(self.restore)
@@ -218,7 +222,7 @@ class FrozenMethod(FrozenReader):
             self.ledger.sum_up_again(self.features)
         numbers = sorted(int(name.removeprefix(SOLUTION)) for name in found if name.startswith(SOLUTION))
         parts = [found[f"{SOLUTION}{number}"] for number in numbers]
-        if parts and self.fits(parts) and all(bool(part.isfinite().all()) for part in parts):
+        if parts and self.fits(parts) and all(map(_is_finite, parts)):
             self._solution = tuple(parts)
 
     def _take_sums(self, found: Mapping[str, Tensor]) -> bool:
@@ -258,6 +262,7 @@ class FrozenMethod(FrozenReader):
         few = spread_sample(kept.labels, keys, min(most, MOST_PAIRS // max(1, len(kept.rows))))
         nearest, nearest_stranger = nearest_others(kept, keys, few)
         labels, times = kept.labels[asked].long(), times_of(keys, kept.labels, asked)
+        release_freed_memory()
         return LeftOut(
             indices=asked,
             keys=keys[asked],
@@ -274,6 +279,7 @@ class FrozenMethod(FrozenReader):
         pairs = pair_keys(row_keys(rows), labels)
         known, copies = torch.unique(pair_keys(row_keys(kept.rows), kept.labels), return_counts=True)
         times = copies[torch.searchsorted(known, pairs).clamp(max=len(known) - 1)].double()
+        release_freed_memory()
         return self._without_empty(self.left_out_scores(rows, labels, times))
 
     def nearness(self, examples: Sequence[Example]) -> Tensor:
@@ -384,6 +390,11 @@ class FrozenMethod(FrozenReader):
         else:
             self.ledger.absorb(other.ledger, indices)
         self._solution = self.solve()
+
+
+def _is_finite(part: Tensor) -> bool:
+    """Whether a part of a solution has nothing but numbers; torch makes a copy of what it is asked about."""
+    return all(bool(rows.isfinite().all()) for rows in torch.split(part, FEW_ROWS))
 
 
 def without_empty(scores: Tensor, class_sizes: Tensor) -> Tensor:

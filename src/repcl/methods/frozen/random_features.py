@@ -46,8 +46,10 @@ class RandomFeatures(nn.Module):
     def weights(self) -> Tensor:
         """The maps, (maps, features, size) in steps, drawn when they are first used."""
         # NumPy promises that this generator's numbers never change; a saved learner depends on it.
-        drawn = np.random.RandomState(self.seed).standard_normal(self.shape)
-        steps = np.ascontiguousarray((drawn * WEIGHT_STEPS).round().transpose(0, 2, 1), dtype=np.float32)
+        drawn, (maps, size, features) = np.random.RandomState(self.seed), self.shape
+        steps = np.empty((maps, features, size), dtype=np.float32)
+        for one in steps:
+            one[:] = (drawn.standard_normal((size, features)) * WEIGHT_STEPS).round().T
         return torch.from_numpy(steps)
 
     def forward(self, rows: Tensor, which: int) -> Tensor:
@@ -58,8 +60,8 @@ class RandomFeatures(nn.Module):
         """
         if torch.onnx.is_in_onnx_export():
             # it need not be exact, for its representations are not either
-            weights = self.weights[which].short().float()  # two bytes a number in its file
-            return ((rows.float() @ weights.T).relu() * SCALE).round().double()
+            weights = self.weights[which].T.contiguous()  # as they are multiplied, and not turned every time
+            return ((rows.float() @ weights).relu() * SCALE).round().double()
         rough = (rows.float() @ self.weights[which].T).relu_().mul_(SCALE)
         found = rough.round().double()
         rough -= rough.floor()

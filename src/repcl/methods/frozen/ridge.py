@@ -13,16 +13,16 @@ def ridge_factor(gram: Tensor, ridge: float) -> Tensor:
     """The Cholesky factor of G + λI, lower triangular; what is above the diagonal is not to be read.
 
     Args:
-        gram: G = HᵀH, (features, features) in float64; what is below the diagonal is not read.
+        gram: G = HᵀH, (features, features) in float64; what is below the diagonal is not read. Its memory
+            becomes that of the factor.
         ridge: λ.
     """
     from scipy.linalg import cho_factor  # takes half a second, and answering needs none
 
-    shifted = gram.clone()
-    shifted.diagonal().add_(ridge)
+    gram.diagonal().add_(ridge)
     # SciPy takes two thirds of torch's time; one thread, or the bits would depend on the machine.
     with threadpool_limits(1):
-        factor, _ = cho_factor(shifted.numpy().T, lower=True, overwrite_a=True, check_finite=False)
+        factor, _ = cho_factor(gram.numpy().T, lower=True, overwrite_a=True, check_finite=False)
     return torch.from_numpy(factor)
 
 

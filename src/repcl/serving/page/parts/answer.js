@@ -57,7 +57,7 @@ function verdict(found, teachable) {
       ? element(
           "p",
           { class: "soft" },
-          "It does not look like any class that the model knows. These come nearest:",
+          "It does not look like any class that the model knows. If it is one of them after all:",
         )
       : bar(found.confidence),
     candidateBars(isUnknown ? found.top : found.top.filter(({ label }) => !own.has(label))),

@@ -55,8 +55,9 @@ function table(rows) {
       {
         name: "Sure",
         isNumber: true,
-        cell: ({ found }) => measured(found.confidence),
-        order: ({ found }) => found.confidence,
+        // how sure it would be among the classes it knows says nothing about a text of none of them
+        cell: ({ found }) => measured(found.unknown ? null : found.confidence),
+        order: ({ found }) => (found.unknown ? -1 : found.confidence),
       },
     ],
   }).node;

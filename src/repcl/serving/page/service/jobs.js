@@ -39,22 +39,38 @@ export async function followJob(job, show, signal) {
         show((last = next));
         if (isOver(last)) break; // the service goes on after a refusal, until someone decides
       }
-      if (!isOver(last)) show((last = await getJob(last.id, signal)));
     } catch (problem) {
-      if (signal?.aborted || (problem instanceof Problem && isFinal(problem))) throw problem;
+      if (signal?.aborted || isFinal(problem)) throw problem;
     }
-    if (!isOver(last)) await pause(PAUSE, signal);
+    if (!isOver(last)) {
+      await pause(PAUSE, signal);
+      show((last = await askAgain(last, signal)));
+    }
   }
   await refreshModel().catch(() => {});
   return last;
 }
 
 /**
+ * The job as it is now, where its events cannot be had; as it was, if that cannot be had either.
+ * @param {Job} job
+ * @param {AbortSignal} [signal]
+ */
+async function askAgain(job, signal) {
+  try {
+    return await getJob(job.id, signal);
+  } catch (problem) {
+    if (signal?.aborted || isFinal(problem)) throw problem;
+    return job;
+  }
+}
+
+/**
  * Whether asking again would bring the same: the service answered, and not that it is busy.
- * @param {Problem} problem
+ * @param {unknown} problem
  */
 function isFinal(problem) {
-  return problem.status >= 400 && problem.status < 500;
+  return problem instanceof Problem && problem.status >= 400 && problem.status < 500;
 }
 
 /**
