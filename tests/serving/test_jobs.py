@@ -6,15 +6,17 @@ import signal
 
 import pytest
 
-from repcl.classifier import ContinualClassifier, ModelFolder
+from repcl.classifier import ContinualClassifier, ModelFolder, Update
+from repcl.classifier.store.records import LostText
 from repcl.data import Example
 from repcl.errors import RepclError
 from repcl.serving import worker
-from repcl.serving.bodies import JobBody
+from repcl.serving.bodies import DoubtfulText, JobBody
 from repcl.serving.journal import JobEntry, Journal
 from repcl.serving.orders import Learn, Rename
 from repcl.serving.place import Place
 from repcl.serving.process import LearningProcess
+from repcl.serving.summaries import summary_of
 from tests.classifier.conftest import toy
 from tests.serving.conftest import WITH_TOKEN, examples, teach
 
@@ -132,6 +134,21 @@ def test_a_refused_update_waits_and_the_old_revision_answers(refused):
     assert job["summary"]["classes"][0]["regressed"]
     assert job["summary"]["classes"][0]["advice"]
     assert "not used" in job["summary"]["sentence"]
+
+
+def update(**more):
+    doubtful = [LostText(text=f"text {number}", label="fruit", answer="vehicle") for number in range(30)]
+    return Update(action="learn", when="2026-01-01T00:00:00Z", doubtful_texts=tuple(doubtful), **more)
+
+
+def test_a_refused_update_lists_the_first_texts_to_check_with_the_label_that_others_speak_for():
+    found = summary_of(update(reasons=("labels",)), {}, {}, []).doubtful_texts
+    assert found[0] == DoubtfulText(text="text 0", label="fruit", likelier="vehicle")
+    assert len(found) == 20
+
+
+def test_an_update_that_is_used_lists_no_texts_to_check():
+    assert summary_of(update(), {}, {}, []).doubtful_texts == []
 
 
 def test_a_refused_update_can_be_accepted(refused):
@@ -269,6 +286,19 @@ def test_no_text_of_a_user_is_in_the_journal(refused, model):
     written = (model / "service" / "jobs.json").read_text()
     assert not [text for text in lost if text in written]
     assert job["id"] in written
+
+
+def test_texts_to_check_are_not_in_the_journal_either(model):
+    place = Place(model)
+    place.claim()
+    summary = summary_of(update(reasons=("labels",)), {}, {}, [])
+    job = JobBody(
+        id="0" * 12, action="learn", state="refused", created="2026-01-01T00:00:00Z", summary=summary
+    )
+    Journal(place).write([JobEntry(job=job)])
+    place.release()
+    assert "labels" in (model / "service" / "jobs.json").read_text()
+    assert "text 0" not in (model / "service" / "jobs.json").read_text()
 
 
 def test_a_class_that_was_deleted_for_good_is_named_nowhere(client, model):

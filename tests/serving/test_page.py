@@ -172,6 +172,7 @@ def test_an_update_that_the_guard_refuses_is_shown_and_discarded(open_page):
     page.get_by_label("Or paste rows").fill("\n".join("\t".join(row) for row in [["text", "label"], *rows]))
     page.get_by_role("button", name="Teach 40 texts").click()
     expect(page.get_by_text("Refused, because")).to_be_visible(timeout=JOB_PATIENCE)
+    expect(page.get_by_role("heading", name="Texts to check")).to_be_visible()
     before = page.locator(".served-revision").inner_text()
     page.get_by_role("button", name="Discard it").click()
     expect(page.get_by_text("The update was thrown away")).to_be_visible(timeout=JOB_PATIENCE)

@@ -267,8 +267,16 @@ class ClassEffect(BaseModel):
     advice: str | None = None
 
 
+class DoubtfulText(BaseModel):
+    """A text of a refused job, the label it came with, and the one that all other texts speak for."""
+
+    text: str
+    label: str
+    likelier: str
+
+
 class Summary(BaseModel):
-    """What a job did; regressed classes come first."""
+    """What a job did; regressed classes and the most doubtful texts come first."""
 
     sentence: str
     new_classes: list[str] = []
@@ -277,6 +285,7 @@ class Summary(BaseModel):
     accuracy_before: float | None = None
     accuracy_after: float | None = None
     classes: list[ClassEffect] = []
+    doubtful_texts: list[DoubtfulText] = []
     notes: list[str] = []
 
 

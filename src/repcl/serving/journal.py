@@ -65,12 +65,12 @@ def _as_left(entry: JobEntry) -> JobBody:
 
 
 def _without_texts(entry: JobEntry) -> JobEntry:
-    """The entry without words of users, which errors and lost texts quote."""
+    """The entry without words of users, which errors, lost texts and doubtful ones quote."""
     job = entry.job
     if job.problem is not None and job.state == "failed":
         job = job.model_copy(update={"problem": JobProblem(title=job.problem.title, detail="")})
     if job.summary is not None:
         classes = [one.model_copy(update={"lost_texts": []}) for one in job.summary.classes]
-        summary = job.summary.model_copy(update={"classes": classes, "notes": []})
+        summary = job.summary.model_copy(update={"classes": classes, "doubtful_texts": [], "notes": []})
         job = job.model_copy(update={"summary": summary})
     return JobEntry(job=job, is_writing=entry.is_writing)

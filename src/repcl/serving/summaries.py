@@ -7,9 +7,10 @@ from typing import NamedTuple
 from repcl.classifier import Update
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.wording import advice, described
-from repcl.serving.bodies import ClassEffect, Summary
+from repcl.serving.bodies import ClassEffect, DoubtfulText, Summary
 
 LOST_TEXTS_SHOWN = 5
+DOUBTFUL_TEXTS_SHOWN = 20
 
 
 class Right(NamedTuple):
@@ -47,8 +48,16 @@ def summary_of(
         accuracy_before=update.accuracy_before,
         accuracy_after=update.accuracy_after,
         classes=[*_regressed(update), *_steady(update, before, after)],
+        doubtful_texts=_doubtful(update) if update.is_refused else [],
         notes=list(notes),
     )
+
+
+def _doubtful(update: Update) -> list[DoubtfulText]:
+    return [
+        DoubtfulText(text=one.text, label=one.label, likelier=one.answer)
+        for one in update.doubtful_texts[:DOUBTFUL_TEXTS_SHOWN]
+    ]
 
 
 def _regressed(update: Update) -> list[ClassEffect]:

@@ -44,6 +44,7 @@
  * @property {string | null} taken_by
  * @property {string[]} lost_texts
  * @property {string | null} advice
+ * @typedef {{text: string, label: string, likelier: string}} DoubtfulText
  * @typedef {object} Summary
  * @property {string} sentence
  * @property {string[]} new_classes
@@ -52,6 +53,7 @@
  * @property {number | null} accuracy_before
  * @property {number | null} accuracy_after
  * @property {ClassChange[]} classes
+ * @property {DoubtfulText[]} doubtful_texts Those that a refused job should be checked for.
  * @property {string[]} notes
  * @typedef {object} Job
  * @property {string} id

@@ -6,7 +6,7 @@ import { element, words } from "./element.js";
 import { notice } from "./notice.js";
 import { makeTable } from "./table.js";
 
-/** @import { ClassChange, Job, Summary } from "../types.js" */
+/** @import { ClassChange, DoubtfulText, Job, Summary } from "../types.js" */
 
 const LOSSES_SHOWN = 5;
 
@@ -80,6 +80,7 @@ function details(summary) {
     summary.notes.length > 0 &&
       element("ul", { class: "plain-list soft" }, ...summary.notes.map((note) => element("li", {}, note))),
     regressed.length > 0 && section("What got worse", ...regressed.slice(0, LOSSES_SHOWN).map(lossCard)),
+    summary.doubtful_texts.length > 0 && section("Texts to check", doubtfulTexts(summary.doubtful_texts)),
     summary.classes.length > 0 && section("Classes known before", ...changedAndUnchanged(summary.classes)),
   ].filter((part) => part instanceof HTMLElement);
 }
@@ -167,6 +168,24 @@ function lossCard(one) {
       element("ul", { class: "quotes" }, ...one.lost_texts.map((text) => element("li", {}, words(text)))),
     one.advice && element("p", { class: "advice" }, one.advice),
   );
+}
+
+/** @param {DoubtfulText[]} texts the most doubtful first */
+function doubtfulTexts(texts) {
+  return makeTable({
+    caption: "New texts that may have the wrong label: all other texts speak for another one",
+    rows: texts,
+    columns: [
+      { name: "Text", isHead: true, cell: (one) => words(one.text) },
+      { name: "Its label", isName: true, cell: (one) => words(one.label), order: (one) => one.label },
+      {
+        name: "Likelier",
+        isName: true,
+        cell: (one) => words(one.likelier),
+        order: (one) => one.likelier,
+      },
+    ],
+  }).node;
 }
 
 /** @param {ClassChange[]} classes */
