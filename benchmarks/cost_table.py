@@ -1,6 +1,6 @@
 """How the cost of learning grows with texts and classes: a table, computed from measured rates.
 
-    python benchmarks/cost_table.py [--train-rate 85] [--embed-rate 225] [--classes-per-task 10] ...
+    python benchmarks/cost_table.py [--train-rate 85] [--embed-rate 480] [--classes-per-task 10] ...
 
 The rates are those of one core with the bundled encoder and short texts (docs/scale.md says where each comes
 from); give those of your machine and texts to get its table. Testing is not counted.
@@ -19,8 +19,8 @@ class Assumptions:
     """What the table is computed from; times are in seconds."""
 
     train_rate: float = 85.0
-    embed_rate: float = 225.0
-    booking: float = 0.0006
+    embed_rate: float = 480.0
+    booking: float = 0.00035
     solving: float = 0.5
     solving_per_class: float = 0.0007
     initial_epochs: int = 5

@@ -178,13 +178,20 @@ def test_an_answer_that_has_begun_keeps_nobody_out():
     assert asyncio.run(statuses()) == [200] * 5
 
 
-def test_who_takes_nothing_of_an_answer_is_let_go(calm, monkeypatch):
+@pytest.mark.parametrize("body", [{"body": b"part", "more_body": True}, {"body": b" " * 2**20}])
+def test_who_takes_nothing_of_an_answer_is_let_go(body, monkeypatch):
     monkeypatch.setattr(gate_module, "READING_SECONDS", 0.01)
 
-    async def send(message):
-        await asyncio.Event().wait()
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", **body})
+        pytest.fail("the answer was taken")
 
-    asyncio.run(asked(Gate(calm.app.app, calm.service), send))
+    async def send(message):
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    asyncio.run(asked(Gate(app, SimpleNamespace(options=Options(Path("m")), metrics=Metrics())), send))
 
 
 def test_a_body_with_two_lengths_is_refused(calm):

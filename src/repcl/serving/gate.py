@@ -24,6 +24,8 @@ OPEN = frozenset({"/v1/health", "/v1/ready"})
 """Asked by load balancers, which know neither token nor name; they say nothing about the model."""
 READING = frozenset({"/v1/predict", "/v1/evaluate"})
 """Sent with a body, but nothing is changed by them."""
+TAKEN_AT_ONCE = 32 << 10
+"""Bytes that a connection takes whether they are read or not."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 HEADERS = {
@@ -159,6 +161,12 @@ class _Answer:
             headers = MutableHeaders(scope=message)
             for name, value in self.headers.items():
                 headers.setdefault(name, value)
+        if message.get("more_body", False) or len(message.get("body", b"")) > TAKEN_AT_ONCE:
+            await self._send_in_time(message)
+        else:
+            await self.send(message)
+
+    async def _send_in_time(self, message: Message) -> None:
         try:
             await asyncio.wait_for(self.send(message), READING_SECONDS)
         except asyncio.TimeoutError:
