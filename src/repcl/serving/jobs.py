@@ -164,7 +164,9 @@ class Jobs:
     def events(self, number: str) -> AsyncIterator[str]:
         """A job as server-sent events: as it is, then whenever it changes, until it is over."""
         if len(self._listeners) >= LISTENERS:
-            raise Problem(503, f"{LISTENERS} listen to jobs already: ask for the job instead.")
+            raise Problem(
+                503, f"{LISTENERS} listen to jobs already: ask for the job instead.", headers=RETRY_AFTER
+            )
         self._job(number)
         return self._tell_changes(number)
 
