@@ -3,9 +3,9 @@
     python benchmarks/serve_load.py [--seconds 60] [--clients 32] [--method instant] [--json]
 
 The service has core 0 to itself; clients and the learning process share core 1. Every request asks about one
-text that was never asked before. A job runs during every second quarter of a minute. Afterwards answers are
-compared with those of the revisions that gave them, loaded again. Bare means: the same encoder on such texts,
-tokenized, in batches of 64 by length, pooled, on core 0, with nothing else running.
+text that was never asked before. Jobs run half of the time: each is followed by a pause as long as it took.
+Afterwards answers are compared with those of the revisions that gave them, loaded again. Bare means: the same
+encoder on such texts, tokenized, in batches of 64 by length, pooled, on core 0, with nothing else running.
 """
 
 import argparse
@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 SERVICE_CORE, CLIENT_CORE = 0, 1
-TURN_SECONDS = 7.5
 WARM_UP_SECONDS = 10.0
 MOST_COMPARED = 3000
 CLOSE = 1e-3  # texts that are answered together are padded, which changes the last bits
@@ -54,6 +53,7 @@ class Load:
     memory: list[tuple[float, int]] = field(default_factory=list)
     texts_per_turn: float = 0.0
     has_job: bool = False
+    job_seconds: float = 0.0
     number: int = 0
 
 
@@ -224,11 +224,11 @@ async def client(port: int, load: Load, end: float) -> None:
 
 
 async def teach(port: int, token: str, load: Load, end: float) -> None:
-    """Learning jobs, one after another, during every second turn."""
+    """Learning jobs, half of the time: one begins whenever there was no job for longer than with one."""
     examples, number = demo("train"), 0
     begun = time.monotonic()
-    while time.monotonic() < end:
-        if int((time.monotonic() - begun) / TURN_SECONDS) % 2 == 0:
+    while (now := time.monotonic()) < end:
+        if load.job_seconds > (now - begun) / 2:
             await asyncio.sleep(0.1)
             continue
         number += 1
@@ -240,6 +240,7 @@ async def teach(port: int, token: str, load: Load, end: float) -> None:
             await asyncio.sleep(0.1)
             _, job = await ask(connection, "GET", f"/v1/jobs/{job['id']}")
         connection[1].close()
+        load.job_seconds += time.monotonic() - now
         load.has_job = False
         load.jobs.append(job)
 
@@ -303,6 +304,7 @@ def summary(load: Load, options: argparse.Namespace, bare: float) -> dict[str, A
         "errors": len(load.errors),
         "first_errors": load.errors[:3],
         "revisions_seen": len({one.revision for one in load.answered}),
+        "share_of_time_with_job": round(load.job_seconds / options.seconds, 2),
         "jobs": {state: states.count(state) for state in sorted(set(states))},
         "bare_texts_per_second": round(bare, 1),
         "texts_per_second": round(rate, 1),

@@ -43,8 +43,12 @@ def test_a_text_has_the_same_bits_alone_and_in_company() -> None:
     assert torch.equal(alone, Embedder(tiny_encoder())(EXAMPLES))
 
 
+def not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_module, "can_pack", lambda _: False)
+
+
 @pytest.mark.parametrize("text", ["a", "the apple is red", "the apple is red " * 4])
-def test_a_text_is_repeated_until_the_batch_has_sixteen_tokens_and_no_further(
+def test_where_texts_are_not_packed_one_is_repeated_until_the_batch_has_sixteen_tokens_and_no_further(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = tiny_encoder()
@@ -55,11 +59,22 @@ def test_a_text_is_repeated_until_the_batch_has_sixteen_tokens_and_no_further(
         sizes.append(tuple(batch.ids.shape))
         return represent(batch)
 
+    not_packed(monkeypatch)
     monkeypatch.setattr(encoder, "represent", watched)
     Embedder(encoder)([Example(text, "")])
     [(rows, length)] = sizes
     assert rows * length >= 16
     assert (rows - 1) * length < 16
+
+
+@pytest.mark.parametrize("words", [1, 5, 30])
+def test_a_packed_pass_has_sixteen_rows_or_as_many_as_there_are_tokens(words: int) -> None:
+    encoder, seen = tiny_encoder(), []
+    layer = encoder.backbone.encoder.layer[0].intermediate
+    layer.register_forward_hook(lambda _, given, __: seen.append(len(given[0])))
+    text = Example("red " * words, "")
+    Embedder(encoder)([text])
+    assert seen == [max(16, len(encoder.tokenize([text])[0].ids))]
 
 
 def test_each_text_is_encoded_once_whatever_its_label() -> None:
@@ -88,27 +103,27 @@ MIXED = [*EXAMPLES, *(Example("red " * length, "") for length in (1, 2, 5, 9, 30
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_packed_texts_have_the_bits_that_they_have_among_texts_of_their_length(attention: str) -> None:
-    plain, packed = Embedder(tiny_encoder()), Embedder(tiny_encoder())
-    packed.mixes_lengths = True
+def test_packed_texts_have_the_bits_that_they_have_among_texts_of_their_length(
+    attention: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed, plain = Embedder(tiny_encoder()), Embedder(tiny_encoder())
     for embed in (plain, packed):
         embed.encoder.backbone.set_attn_implementation(attention)
     assert can_pack(packed.encoder)
-    assert torch.equal(packed(MIXED), plain(MIXED))
+    found = packed(MIXED)
+    not_packed(monkeypatch)
+    assert torch.equal(found, plain(MIXED))
 
 
 def test_packed_texts_have_the_same_bits_alone_and_in_company() -> None:
     packed, alone = Embedder(tiny_encoder()), Embedder(tiny_encoder())
-    packed.mixes_lengths = alone.mixes_lengths = True
     assert torch.equal(packed(MIXED), torch.cat([alone([example]) for example in MIXED]))
 
 
 def test_packed_texts_pass_in_parts_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = Embedder(tiny_encoder())(MIXED)
     monkeypatch.setattr(embedding_module, "MOST_PACKED", 20)
-    packed = Embedder(tiny_encoder())
-    packed.mixes_lengths = True
-    assert torch.equal(packed(MIXED), expected)
+    assert torch.equal(Embedder(tiny_encoder())(MIXED), expected)
 
 
 def test_a_decoder_is_not_packed_for_its_tokens_see_only_those_before_them() -> None:
@@ -118,9 +133,9 @@ def test_a_decoder_is_not_packed_for_its_tokens_see_only_those_before_them() -> 
 
 
 def test_padded_lengths_change_the_last_bits_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_module, "can_pack", lambda _: False)
+    not_packed(monkeypatch)
     embed = Embedder(tiny_encoder())
-    embed.mixes_lengths = True
+    embed.may_pad = True
     torch.testing.assert_close(embed(MIXED), Embedder(tiny_encoder())(MIXED), atol=1e-5, rtol=1e-4)
 
 

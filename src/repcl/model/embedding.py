@@ -21,8 +21,8 @@ from repcl.model.packing import can_pack, represent_packed
 
 BATCH = 64
 FEWEST_TOKENS = 16
-"""Of a batch: with fewer the matrix library may choose another kernel, and with it other last bits."""
-MOST_PACKED = 4096
+"""Of a pass: with fewer the matrix library may choose another kernel, and with it other last bits."""
+MOST_PACKED = 2048
 """Tokens of one pass, where texts are packed: longer ones gain nothing, and take more memory."""
 MOST_PADDED = 1.3
 """How many times as long as the shortest text of a batch the longest may be, where lengths are mixed."""
@@ -34,8 +34,9 @@ Question = tuple[str, Span | None, Span | None, Span | None]
 class Embedder:
     """The representations of a frozen encoder, kept in memory and, when a folder is given, on disk.
 
-    Texts are encoded in batches of one length, without padding, so that a representation does not depend on
-    the texts beside it: whether it came from a cache makes no difference to any bit.
+    Texts are encoded without padding, so that a representation does not depend on the texts beside it:
+    whether it came from a cache makes no difference to any bit. They are packed into few passes; where it is
+    not known how to pack for an encoder, a pass takes texts of one length.
 
     Args:
         encoder: whose weights do not change any more.
@@ -47,10 +48,9 @@ class Embedder:
         chosen = folder or os.environ.get("REPCL_EMBEDDINGS")
         self.folder = Path(chosen) if chosen else None
         self.largest = LARGEST_CACHE  # bytes kept in memory
-        self.mixes_lengths = False
-        """Whether texts of different lengths are encoded together, for few texts take fewer passes then. They
-        are packed, or, where it is not known how to pack for an encoder, padded to similar lengths; then the
-        last bits of a representation depend on the texts beside it."""
+        self.may_pad = False
+        """Whether texts of similar lengths are padded where they cannot be packed, for few texts take fewer
+        passes then; the last bits of a representation depend on the texts beside it."""
         self.read_from_disk = 0
         """How many representations an earlier run had left in the folder."""
         self._kept: dict[Question, Tensor] = {}
@@ -87,14 +87,16 @@ class Embedder:
     @torch.no_grad()
     def encode(self, examples: Sequence[Example]) -> Tensor:
         """Representations of the examples, (examples, representation_size), computed anew."""
-        encoder = self.encoder.eval()
+        encoder = self.encoder
+        if encoder.training:  # asking costs nothing; telling every module takes longer than one of its layers
+            encoder.eval()
         rows = encoder.tokenize(examples)
         found = torch.empty(len(rows), encoder.representation_size)
-        if self.mixes_lengths and can_pack(encoder):
+        if can_pack(encoder):
             self._encode_packed(rows, found)
             return found
-        for numbers in _similar_lengths(rows) if self.mixes_lengths else _equal_lengths(rows):
-            fewest = 1 if self.mixes_lengths else _fewest_rows(len(rows[numbers[0]].ids))
+        for numbers in _similar_lengths(rows) if self.may_pad else _equal_lengths(rows):
+            fewest = 1 if self.may_pad else _fewest_rows(len(rows[numbers[0]].ids))
             filling = encoder.processes.parts * fewest - len(numbers)
             batch = self._batch(rows, [*numbers, *numbers[:1] * filling])
             found[numbers] = encoder.represent(batch)[: len(numbers)].float().cpu()
@@ -103,12 +105,10 @@ class Embedder:
     def _encode_packed(self, rows: Sequence[TokenizedExample], found: Tensor) -> None:
         """Encode rows of any lengths without padding, as many in a pass as are worth it."""
         for groups in _packs(rows):
-            tokens = sum(len(rows[number].ids) for numbers in groups for number in numbers)
-            filling = ceil((FEWEST_TOKENS - tokens) / len(rows[groups[-1][0]].ids))
-            filled = [*groups[:-1], [*groups[-1], *groups[-1][:1] * filling]]
-            batches = [self._batch(rows, numbers) for numbers in filled]
-            for numbers, part in zip(groups, represent_packed(self.encoder, batches), strict=True):
-                found[numbers] = part[: len(numbers)]
+            batches = [self._batch(rows, numbers) for numbers in groups]
+            parts = represent_packed(self.encoder, batches, FEWEST_TOKENS)
+            for numbers, part in zip(groups, parts, strict=True):
+                found[numbers] = part
 
     def _batch(self, rows: Sequence[TokenizedExample], numbers: Sequence[int]) -> Batch:
         encoder = self.encoder

@@ -57,11 +57,19 @@ def padded_states(
     return _with_padding(_passed_on(layers, packed, attend, depths), tokens, mask)
 
 
-def represent_packed(encoder: Encoder, batches: Sequence[Batch]) -> list[Tensor]:
-    """Representations of several batches, (batch, representation_size) each; no batch has any padding."""
+def represent_packed(encoder: Encoder, batches: Sequence[Batch], fewest_tokens: int = 0) -> list[Tensor]:
+    """Representations of several batches, (batch, representation_size) each; no batch has any padding.
+
+    Args:
+        encoder: that can be packed.
+        batches: each of texts of one length.
+        fewest_tokens: of the pass; rows that stand for no token are added where there are fewer.
+    """
     backbone, readout = encoder.backbone, encoder.readout
     embeddings: Any = backbone.embeddings
-    states = torch.cat([embeddings(input_ids=batch.ids).flatten(end_dim=1) for batch in batches])
+    tokens = [embeddings(input_ids=batch.ids).flatten(end_dim=1) for batch in batches]
+    filling = max(0, fewest_tokens - sum(map(len, tokens)))
+    states = torch.cat([*tokens, tokens[0].new_zeros(filling, encoder.hidden_size)])
     attend = partial(_attend_by_length, batches, _attends_plainly(backbone))
     read = _passed_on(layers_of(backbone), states, attend, readout.depths)
     own = zip(batches, _of_batches(read, batches), strict=True)
@@ -105,14 +113,14 @@ def _with_padding(packed: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
 def _attend_by_length(
     batches: Sequence[Batch], is_plain: bool, attention: Any, query: Tensor, key: Tensor, value: Tensor
 ) -> Tensor:
-    """Attention that sees one batch at a time, in which no text is padded."""
-    attended = []
+    """Attention that sees one batch at a time, in which no text is padded; other rows stay as they are."""
+    attended: list[Tensor] = []
     projected = (_of_batches(part, batches) for part in (query, key, value))
     for batch, *parts in zip(batches, *projected, strict=True):
         by_head = [_by_head(part.view(*batch.ids.shape, -1), attention) for part in parts]
         found = _attended(*by_head, is_plain=is_plain)
         attended.append(found.transpose(1, 2).reshape(batch.ids.numel(), -1))
-    return torch.cat(attended)
+    return torch.cat([*attended, query[sum(map(len, attended)) :]])
 
 
 def _attended(
@@ -144,4 +152,5 @@ def _attends_plainly(backbone: PreTrainedModel) -> bool:
 
 def _of_batches(states: Tensor, batches: Sequence[Batch]) -> Sequence[Tensor]:
     """The rows of each batch: (tokens, size) -> (tokens of the batch, size)."""
-    return torch.split(states, [batch.ids.numel() for batch in batches])
+    sizes = [batch.ids.numel() for batch in batches]
+    return torch.split(states[: sum(sizes)], sizes)

@@ -240,7 +240,7 @@ def _remember_little(state: ClassifierState) -> None:
         if isinstance(part, FrozenReader):
             part.embedder.largest = REMEMBERED_BYTES
             part.embedder.folder = None
-            part.embedder.mixes_lengths = True
+            part.embedder.may_pad = True
 
 
 def _any_text(served: ServedModel) -> Example:
