@@ -5,6 +5,8 @@ import os
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,12 +15,14 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from repcl.data import Example, InputKind, Span, Task
 from repcl.methods import METHODS
 from repcl.model import READOUTS, Encoder, Readout
 from repcl.model import encoder as encoder_module
+from repcl.model.backbone import build_config, fill_backbone
+from repcl.model.tokenizer import FastTokenizer
 
 torch.set_num_threads(1)
 
@@ -39,7 +43,7 @@ WORDS = [
 ]  # fmt: skip
 
 
-def tiny_tokenizer() -> PreTrainedTokenizerFast:
+def tiny_tokenizer() -> FastTokenizer:
     vocabulary = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
     tokens = {token: index for index, token in enumerate(dict.fromkeys(vocabulary))}
     backend = Tokenizer(WordPiece(tokens, unk_token="[UNK]"))
@@ -48,15 +52,8 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
     backend.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", tokens["[CLS]"]), ("[SEP]", tokens["[SEP]"])]
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=512,
-    )
+    special = {f"{token.strip('[]').lower()}_token": token for token in SPECIAL}
+    return FastTokenizer(backend, special, longest=512)
 
 
 def readout_of(name: str, kind: InputKind) -> Readout:
@@ -86,11 +83,37 @@ def tiny_encoder(
             hidden_dropout_prob=dropout,
             attention_probs_dropout_prob=dropout,
         )
-        encoder = Encoder(
-            BertModel(config), tokenizer, readout or READOUTS[kind](), name="tiny", reload=lambda: start
-        )
+        weights = BertModel(config).state_dict()  # drawn as transformers draws them
+        backbone, _ = fill_backbone(build_config(config.to_dict()), weights, dtype=torch.get_default_dtype())
+        encoder = Encoder(backbone, tokenizer, readout or READOUTS[kind](), name="tiny", reload=lambda: start)
         start = {key: value.clone() for key, value in encoder.state_dict().items()}
     return encoder.eval()
+
+
+def of_transformers(encoder: Encoder) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """The same transformer and tokenizer as transformers has them."""
+    backbone: Any = encoder.backbone
+    if not isinstance(backbone, PreTrainedModel):
+        weights = backbone.state_dict()
+        backbone = BertModel(BertConfig(**encoder.backbone.config.to_dict()))
+        backbone.load_state_dict(weights)
+    return backbone.eval(), library_tokenizer(encoder)
+
+
+def library_tokenizer(encoder: Encoder) -> PreTrainedTokenizerFast:
+    """An encoder's tokenizer as transformers has it."""
+    tokenizer = encoder.tokenizer
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, model_max_length=tokenizer.model_max_length, **tokenizer.special_tokens_map
+    )
+
+
+def save_encoder(encoder: Encoder, folder: Path, **options: Any) -> None:
+    """Write a folder as transformers does."""
+    backbone, tokenizer = of_transformers(encoder)
+    backbone.save_pretrained(folder, **options)
+    tokenizer.save_pretrained(folder)
 
 
 @pytest.fixture

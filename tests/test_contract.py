@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from repcl.data import Batch, Example, InputKind, Task, TokenizedExample
+from repcl.data import Example, InputKind, Task, TokenizedExample
 from repcl.methods import METHODS, Method, build_method, load_method, save_method
 from repcl.methods.settings import MemorySettings
 from repcl.model import Encoder
@@ -155,11 +155,15 @@ class Seen:
         self.shown: set[tuple[int, ...]] = set()
         self.trained: set[tuple[int, ...]] = set()
         self.method = method
-        method.encoder.register_forward_pre_hook(self.look)
+        method.encoder.register_forward_pre_hook(lambda _, inputs: self.look(inputs[0].ids))
+        # a frozen encoder packs texts, and passes them from here on itself
+        method.encoder.backbone.embeddings.register_forward_pre_hook(
+            lambda _, __, named: self.look(named["input_ids"]) if "input_ids" in named else None,
+            with_kwargs=True,
+        )
 
-    def look(self, encoder: Encoder, inputs: tuple[Batch, ...]) -> None:
-        batch = inputs[0]
-        rows = {self.words(ids.tolist()) for ids in batch.ids}
+    def look(self, batch: torch.Tensor) -> None:
+        rows = {self.words(ids.tolist()) for ids in batch}
         self.shown |= rows
         if torch.is_grad_enabled():
             self.trained |= rows

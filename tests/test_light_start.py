@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,17 +69,36 @@ def test_a_command_that_computes_nothing_starts_without_torch(words: tuple[str, 
     assert imported_by(typed(*words)) & HEAVY == set()
 
 
-def test_an_exported_model_answers_without_torch(tmp_path) -> None:
+def saved_model(folder: Path) -> Path:
     from repcl import ContinualClassifier
-    from repcl.classifier import ModelFolder
-    from repcl.classifier.export import export_model
     from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
 
-    encoder = save_tiny_encoder(tmp_path / "encoder")
+    encoder = save_tiny_encoder(folder / "encoder")
     classifier = ContinualClassifier("instant", str(encoder), settings=cheap_settings("instant"))
     classifier.fit(*toy("fruit", "vehicle", "weather"))
-    classifier.save(tmp_path / "model")
-    folder = ModelFolder(tmp_path / "model")
+    classifier.save(folder / "model")
+    return folder / "model"
+
+
+def test_a_model_answers_without_transformers_and_the_compiler_of_torch(tmp_path: Path) -> None:
+    found = imported_by(typed("predict", str(saved_model(tmp_path)), "a cold pear", "--unknown"))
+    assert "torch" in found
+    assert found & {"transformers", "sympy", "sklearn", "scipy"} == set()  # torch's compiler needs sympy
+
+
+def test_a_model_learns_without_transformers_and_the_compiler_of_torch(tmp_path: Path) -> None:
+    model, more = saved_model(tmp_path), tmp_path / "more.csv"
+    more.write_text("text,label\nthe city is cold,place\nparis is a city,place\n")
+    found = imported_by(typed("learn", str(model), str(more), "--accept"))
+    assert "torch" in found
+    assert found & {"transformers", "sympy"} == set()
+
+
+def test_an_exported_model_answers_without_torch(tmp_path: Path) -> None:
+    from repcl.classifier import ModelFolder
+    from repcl.classifier.export import export_model
+
+    folder = ModelFolder(saved_model(tmp_path))
     with folder.lock("exporting"):
         export_model(folder)
     found = imported_by(typed("predict", str(folder.path), "a cold pear", "--unknown"))

@@ -9,7 +9,7 @@ import pytest
 from repcl import ContinualClassifier
 from repcl.data import InputKind
 from repcl.methods import METHODS
-from tests.conftest import tiny_encoder, toy_task
+from tests.conftest import save_encoder, tiny_encoder, toy_task
 
 WANTED = {"batch_size": 16, "learning_rate": 1e-3, "warmup_epochs": 0.0, "features": 40, "maps": 2}
 
@@ -22,8 +22,7 @@ def cheap_settings(method: str) -> dict[str, Any]:
 
 def save_tiny_encoder(folder: Path, kind: InputKind = "sentence") -> Path:
     encoder = tiny_encoder(kind)
-    encoder.backbone.save_pretrained(folder)
-    encoder.tokenizer.save_pretrained(folder)
+    save_encoder(encoder, folder)
     return folder
 
 

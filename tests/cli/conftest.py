@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from repcl.cli import main
-from tests.conftest import tiny_encoder, toy_example
+from tests.conftest import save_encoder, tiny_encoder, toy_example
 
 
 class Output(NamedTuple):
@@ -38,8 +38,7 @@ def repcl(monkeypatch, capsys) -> Callable[..., Output]:
 def encoder_folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("tiny-encoder")
     encoder = tiny_encoder()
-    encoder.backbone.save_pretrained(folder)
-    encoder.tokenizer.save_pretrained(folder)
+    save_encoder(encoder, folder)
     return folder
 
 

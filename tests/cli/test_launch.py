@@ -11,7 +11,7 @@ import pytest
 from repcl.cli.launch import check_number, runs_at_a_time, wanted_chunks, wanted_precision
 from repcl.errors import InvalidSetting
 from repcl.model import Processes, best_device
-from tests.conftest import tiny_encoder, toy_example
+from tests.conftest import save_encoder, tiny_encoder, toy_example
 
 
 def test_mixed_precision_is_accelerates_setting():
@@ -88,8 +88,7 @@ def workshop(tmp_path_factory) -> Path:
     """A folder with a tiny encoder and a user's data file."""
     folder = tmp_path_factory.mktemp("launch")
     encoder = tiny_encoder()
-    encoder.backbone.save_pretrained(folder / "encoder")
-    encoder.tokenizer.save_pretrained(folder / "encoder")
+    save_encoder(encoder, folder / "encoder")
     rows = [toy_example("sentence", topic, n) for topic in ("fruit", "vehicle") for n in range(8)]
     lines = [f"{row.text} {number},{row.label}" for number, row in enumerate(rows)]
     (folder / "tickets.csv").write_text("\n".join(["text,label", *lines]) + "\n")

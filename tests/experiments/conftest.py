@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import tiny_encoder, toy_example
+from tests.conftest import save_encoder, tiny_encoder, toy_example
 
 
 @pytest.fixture(scope="module")
@@ -12,8 +12,7 @@ def workshop(tmp_path_factory) -> Path:
     """A folder with a tiny encoder and a user's data file."""
     folder = tmp_path_factory.mktemp("grid")
     encoder = tiny_encoder()
-    encoder.backbone.save_pretrained(folder / "encoder")
-    encoder.tokenizer.save_pretrained(folder / "encoder")
+    save_encoder(encoder, folder / "encoder")
     rows = [
         toy_example("sentence", topic, n)
         for topic in ("fruit", "vehicle", "weather", "place")

@@ -11,7 +11,7 @@ from repcl.methods.aca import ACA, RelationMixer
 from repcl.methods.emar import EMAR
 from repcl.methods.rp_cre import RPCRE
 from repcl.model import GrowingLinear
-from tests.conftest import toy_example, toy_task
+from tests.conftest import library_tokenizer, toy_example, toy_task
 from tests.methods.prototype_helpers import (
     FAST,
     Diary,
@@ -163,7 +163,7 @@ def test_examples_with_the_tail_first_are_reversed_but_not_mixed() -> None:
 
 def test_every_synthetic_example_is_framed_and_has_each_marker_once() -> None:
     method = make(ACA, "relation")
-    tokenizer = method.encoder.tokenizer
+    tokenizer = library_tokenizer(method.encoder)
     markers = [tokenizer.get_vocab()[marker] for marker in MARKERS]
     for text in (
         text

@@ -16,7 +16,7 @@ from repcl.methods import build_method
 from repcl.methods import repcl as repcl_module
 from repcl.methods.repcl import RepCL, TokenHead, momentum_copy
 from repcl.training import Observer
-from tests.conftest import tiny_encoder, toy_task
+from tests.conftest import library_tokenizer, tiny_encoder, toy_task
 
 CHEAP = {
     "initial_epochs": 1,
@@ -328,7 +328,7 @@ def test_full_masking_leaves_only_special_tokens_and_markers(kind: InputKind) ->
 
     def collect(module: nn.Module, inputs: tuple[Any, ...]) -> None:
         for row in inputs[0].ids.tolist():
-            names.update(method.encoder.tokenizer.convert_ids_to_tokens(row))
+            names.update(library_tokenizer(method.encoder).convert_ids_to_tokens(row))
 
     method.encoder.register_forward_pre_hook(collect)
     loss_with(method, loss, batch, torch.zeros(6, method.encoder.representation_size))

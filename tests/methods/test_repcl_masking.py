@@ -11,7 +11,7 @@ from repcl.data import Batch, Example, InputKind, Span
 from repcl.data.batches import collate
 from repcl.methods.repcl import mask_tokens, same_class_partners
 from repcl.model import Encoder
-from tests.conftest import tiny_encoder, toy_example
+from tests.conftest import library_tokenizer, tiny_encoder, toy_example
 
 KINDS: tuple[InputKind, ...] = ("sentence", "relation", "event")
 
@@ -44,7 +44,7 @@ def test_probability_one_masks_every_ordinary_token(kind: InputKind) -> None:
     encoder = tiny_encoder(kind)
     batch = collated(encoder, [toy_example(kind, "fruit", number) for number in range(4)])
     ids, _ = mask_everything(encoder, batch)
-    names = {name for row in ids.tolist() for name in encoder.tokenizer.convert_ids_to_tokens(row)}
+    names = {name for row in ids.tolist() for name in library_tokenizer(encoder).convert_ids_to_tokens(row)}
     assert names <= {"[CLS]", "[SEP]", "[PAD]", "[MASK]", *encoder.readout.markers}
 
 
@@ -52,7 +52,7 @@ def test_markers_and_special_tokens_are_never_masked() -> None:
     encoder = tiny_encoder("relation")
     example = Example("anna lives in paris", "place", head=Span(0, 4), tail=Span(14, 19))
     ids, _ = mask_everything(encoder, collated(encoder, [example]))
-    assert encoder.tokenizer.convert_ids_to_tokens(ids[0].tolist()) == [
+    assert library_tokenizer(encoder).convert_ids_to_tokens(ids[0].tolist()) == [
         "[CLS]", "[E11]", "[MASK]", "[E12]", "[MASK]", "[MASK]", "[E21]", "[MASK]", "[E22]", "[SEP]",
     ]  # fmt: skip
 
@@ -62,7 +62,7 @@ def test_padding_is_never_masked() -> None:
     batch = collated(encoder, [Example("rain", "x"), Example("the sun is warm", "x")])
     ids, masked = mask_everything(encoder, batch)
     assert masked[0].tolist() == [False, True, False, False, False, False]
-    assert encoder.tokenizer.convert_ids_to_tokens(ids[0].tolist())[3:] == ["[PAD]"] * 3
+    assert library_tokenizer(encoder).convert_ids_to_tokens(ids[0].tolist())[3:] == ["[PAD]"] * 3
 
 
 def test_probability_zero_masks_nothing() -> None:
@@ -109,7 +109,7 @@ def test_transformers_own_collator_masks_the_same_places() -> None:
         encoder, [Example("the sun is warm", "x"), Example("漢 rain", "x"), Example("snow", "x")]
     )
     collator = DataCollatorForLanguageModeling(
-        encoder.tokenizer, mlm_probability=1.0, mask_replace_prob=1.0, random_replace_prob=0.0
+        library_tokenizer(encoder), mlm_probability=1.0, mask_replace_prob=1.0, random_replace_prob=0.0
     )
     theirs = collator([{"input_ids": row} for row in batch.ids.tolist()])
     ids, masked = mask_everything(encoder, batch)

@@ -10,7 +10,7 @@ from repcl.data import InputKind
 from repcl.losses import squared_distance
 from repcl.methods import build_method, load_method, save_method
 from repcl.methods.retention import retention
-from tests.conftest import tiny_encoder, toy_task
+from tests.conftest import save_encoder, tiny_encoder, toy_task
 from tests.methods.test_infomax import Terms
 
 CHEAP = {
@@ -72,8 +72,7 @@ def relation_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder on disk that does not know the markers of relations yet."""
     folder = tmp_path_factory.mktemp("tiny")
     encoder = tiny_encoder("sentence", dropout=0.0)
-    encoder.backbone.save_pretrained(folder)
-    encoder.tokenizer.save_pretrained(folder)
+    save_encoder(encoder, folder)
     return folder
 
 

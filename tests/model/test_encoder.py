@@ -16,7 +16,6 @@ from transformers import (
     MPNetConfig,
     MPNetModel,
     PreTrainedModel,
-    PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
 )
@@ -26,7 +25,16 @@ from repcl.data.batches import collate
 from repcl.errors import EncoderUnavailable, UnknownName
 from repcl.model import DEFAULT_ENCODER, ENCODERS, READOUTS, Encoder, load_encoder
 from repcl.model.readouts import MARKERS
-from tests.conftest import LETTERS, WORDS, tiny_encoder, toy_example
+from repcl.model.tokenizer import FastTokenizer
+from tests.conftest import (
+    LETTERS,
+    WORDS,
+    library_tokenizer,
+    of_transformers,
+    save_encoder,
+    tiny_encoder,
+    toy_example,
+)
 
 KINDS: tuple[InputKind, ...] = ("sentence", "relation", "event")
 POSITIONS = 66
@@ -48,21 +56,20 @@ def toy_batch(encoder: Encoder) -> Batch:
 # ---- three families --------------------------------------------------------------------------------
 
 
-def wrapped(backend: Tokenizer, frame: tuple[str, str], pad: str, mask: str) -> PreTrainedTokenizerFast:
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        bos_token=frame[0],
-        cls_token=frame[0],
-        eos_token=frame[1],
-        sep_token=frame[1],
-        unk_token="<unk>",
-        pad_token=pad,
-        mask_token=mask,
-        model_max_length=512,
-    )
+def wrapped(backend: Tokenizer, frame: tuple[str, str], pad: str, mask: str) -> FastTokenizer:
+    special = {
+        "bos_token": frame[0],
+        "cls_token": frame[0],
+        "eos_token": frame[1],
+        "sep_token": frame[1],
+        "unk_token": "<unk>",
+        "pad_token": pad,
+        "mask_token": mask,
+    }
+    return FastTokenizer(backend, special, longest=512)
 
 
-def tiny_roberta() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+def tiny_roberta() -> tuple[PreTrainedModel, FastTokenizer]:
     """RoBERTa with a byte-level tokenizer; its positions count from the padding id on."""
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     vocabulary = {token: index for index, token in enumerate([*special, *sorted(ByteLevel.alphabet())])}
@@ -82,7 +89,7 @@ def tiny_roberta() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     return RobertaModel(config), wrapped(backend, ("<s>", "</s>"), "<pad>", "<mask>")
 
 
-def tiny_mpnet() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+def tiny_mpnet() -> tuple[PreTrainedModel, FastTokenizer]:
     """MPNet with a word-piece tokenizer; it has relative positions besides the absolute ones."""
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     pieces = [*special, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
@@ -105,12 +112,12 @@ def tiny_mpnet() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     return MPNetModel(config), wrapped(backend, ("<s>", "</s>"), "<pad>", "<mask>")
 
 
-def tiny_bert() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+def tiny_bert() -> tuple[PreTrainedModel, FastTokenizer]:
     encoder = tiny_encoder()
     return encoder.backbone, encoder.tokenizer
 
 
-FAMILIES: dict[str, Callable[[], tuple[PreTrainedModel, PreTrainedTokenizerFast]]] = {
+FAMILIES: dict[str, Callable[[], tuple[PreTrainedModel, FastTokenizer]]] = {
     "bert": tiny_bert,
     "roberta": tiny_roberta,
     "mpnet": tiny_mpnet,
@@ -193,7 +200,7 @@ def test_gradients_reach_the_word_embeddings(family: str) -> None:
 @every_family
 def test_special_ids_hold_no_ordinary_token(family: str) -> None:
     encoder = encoder_of(family, "relation")
-    names = encoder.tokenizer.convert_ids_to_tokens(encoder.special_ids)
+    names = library_tokenizer(encoder).convert_ids_to_tokens(encoder.special_ids)
     special = {"bert": "[PAD] [UNK] [CLS] [SEP] [MASK]"}.get(family, "<s> <pad> </s> <unk> <mask>")
     assert sorted(names) == sorted([*special.split(), *MARKERS])
 
@@ -203,9 +210,9 @@ def test_a_byte_or_piece_of_an_entity_is_never_swallowed_by_a_marker(family: str
     encoder = encoder_of(family, "relation")
     example = toy_example("relation", "conflict", 0)
     (row,) = encoder.tokenize([example])
-    indices = [row.ids.index(at) for at in encoder.tokenizer.convert_tokens_to_ids(list(MARKERS))]
-    head = encoder.tokenizer.decode(row.ids[indices[0] + 1 : indices[1]])
-    tail = encoder.tokenizer.decode(row.ids[indices[2] + 1 : indices[3]])
+    indices = [row.ids.index(at) for at in library_tokenizer(encoder).convert_tokens_to_ids(list(MARKERS))]
+    head = library_tokenizer(encoder).decode(row.ids[indices[0] + 1 : indices[1]])
+    tail = library_tokenizer(encoder).decode(row.ids[indices[2] + 1 : indices[3]])
     assert (head.replace(" ", ""), tail.replace(" ", "")) == ("fight", "fight")
 
 
@@ -216,15 +223,14 @@ def test_an_event_in_a_text_outside_ascii_is_read_at_its_trigger(family: str) ->
     at = text.index("war")
     (row,) = encoder.tokenize([Example(text, "x", trigger=Span(at, at + 3))])
     start, end = row.spans[0]
-    assert encoder.tokenizer.decode(row.ids[start:end]).replace(" ", "") == "war"
+    assert library_tokenizer(encoder).decode(row.ids[start:end]).replace(" ", "") == "war"
 
 
 @every_family
 def test_a_saved_folder_of_every_family_can_be_loaded(family: str, tmp_path: Path) -> None:
     backbone, tokenizer = FAMILIES[family]()
-    backbone.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
     original = Encoder(backbone, tokenizer, READOUTS["sentence"](), name=family).eval()
+    save_encoder(original, tmp_path)
     loaded = load_encoder(str(tmp_path), READOUTS["sentence"](), device="cpu").eval()
     batch = toy_batch(original)
     assert torch.equal(toy_batch(loaded).ids, batch.ids)
@@ -237,7 +243,7 @@ def test_a_saved_folder_of_every_family_can_be_loaded(family: str, tmp_path: Pat
 
 def test_marker_embeddings_are_drawn_from_a_narrow_normal() -> None:
     encoder = tiny_encoder("relation")
-    rows = encoder.word_embeddings.weight[encoder.tokenizer.convert_tokens_to_ids(list(MARKERS))]
+    rows = encoder.word_embeddings.weight[library_tokenizer(encoder).convert_tokens_to_ids(list(MARKERS))]
     assert rows.shape == (4, 32)
     assert rows.std().item() == pytest.approx(0.02, abs=0.005)  # 128 draws: four deviations
     assert rows.mean().item() == pytest.approx(0.0, abs=0.007)
@@ -307,8 +313,7 @@ def test_an_example_is_tokenized_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def saved_bert(folder: Path) -> Path:
     encoder = tiny_encoder()
-    encoder.backbone.save_pretrained(folder)
-    encoder.tokenizer.save_pretrained(folder)
+    save_encoder(encoder, folder)
     return folder
 
 
@@ -336,7 +341,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
-    tiny_encoder().backbone.save_pretrained(tmp_path)
+    of_transformers(tiny_encoder())[0].save_pretrained(tmp_path)
     with pytest.raises(EncoderUnavailable, match="has no tokenizer"):
         load_encoder(str(tmp_path), READOUTS["sentence"]())
 

@@ -17,6 +17,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModel
 
 from repcl import ContinualClassifier
 from repcl.data import Example
@@ -29,7 +30,7 @@ from repcl.model.encoders import NamedByFolder
 from repcl.model.tokenizer import EXPRESSIONS, KINDS, build_tokenizer
 from repcl.model.untrusted import Unusable
 from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
-from tests.conftest import tiny_encoder, tiny_tokenizer
+from tests.conftest import of_transformers, save_encoder, tiny_encoder, tiny_tokenizer
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -110,15 +111,13 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 def saved(family: str, folder: Path) -> Encoder:
     tokenizer = tiny_tokenizer()
-    config = build_config(
-        {"model_type": family, **SMALL, "vocab_size": len(tokenizer), **SHAPES.get(family, {})}
-    )
+    shape = {**SMALL, "vocab_size": len(tokenizer), **SHAPES.get(family, {})}
     with torch.random.fork_rng([]):
         torch.manual_seed(0)
-        backbone = type(empty_backbone(config))(config).eval()
-    backbone.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return Encoder(backbone, tokenizer, READOUTS["sentence"](), name=family).eval()
+        backbone = AutoModel.from_config(AutoConfig.for_model(family, **shape), attn_implementation="eager")
+    encoder = Encoder(backbone, tokenizer, READOUTS["sentence"](), name=family).eval()
+    save_encoder(encoder, folder)
+    return encoder
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -143,8 +142,9 @@ def test_a_masked_language_model_gives_its_encoder_without_a_word(tmp_path: Path
     from transformers import BertForMaskedLM
 
     encoder = tiny_encoder()
-    BertForMaskedLM(encoder.backbone.config).save_pretrained(tmp_path)
-    encoder.tokenizer.save_pretrained(tmp_path)
+    backbone, tokenizer = of_transformers(encoder)
+    BertForMaskedLM(backbone.config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
     assert load(tmp_path).hidden_size == 32
 
 
@@ -228,8 +228,7 @@ def test_an_index_that_leads_elsewhere_is_refused(folder: Path, name: Any) -> No
 def test_weights_in_several_files_are_read(folder: Path) -> None:
     encoder = tiny_encoder()
     shutil.rmtree(folder)
-    encoder.backbone.save_pretrained(folder, max_shard_size="20KB")
-    encoder.tokenizer.save_pretrained(folder)
+    save_encoder(encoder, folder, max_shard_size="20KB")
     assert len(list(folder.glob("*.safetensors"))) > 1
     assert torch.equal(load(folder).word_embeddings.weight, encoder.word_embeddings.weight)
 

@@ -10,7 +10,7 @@ from repcl.data import Batch, Example, Span
 from repcl.errors import InvalidData
 from repcl.model import READOUTS, Encoder
 from repcl.model.readouts import MARKERS
-from tests.conftest import tiny_encoder
+from tests.conftest import library_tokenizer, tiny_encoder
 
 LONGEST = 64  # of the tiny encoder, [CLS] and [SEP] included
 FILLER = "the sun is warm and cold "
@@ -18,7 +18,7 @@ FILLER = "the sun is warm and cold "
 
 def tokens(encoder: Encoder, example: Example) -> list[str]:
     (row,) = encoder.tokenize([example])
-    return encoder.tokenizer.convert_ids_to_tokens(list(row.ids))
+    return library_tokenizer(encoder).convert_ids_to_tokens(list(row.ids))
 
 
 def shortened_tokens(encoder: Encoder, example: Example) -> list[str]:
@@ -38,7 +38,7 @@ def relation(text: str, head: str, tail: str) -> Example:
 def read_at(encoder: Encoder, example: Example) -> list[list[str]]:
     """The tokens under each span that the representation is read from."""
     (row,) = encoder.tokenize([example])
-    names = encoder.tokenizer.convert_ids_to_tokens(list(row.ids))
+    names = library_tokenizer(encoder).convert_ids_to_tokens(list(row.ids))
     return [names[start:end] for start, end in row.spans]
 
 

@@ -131,7 +131,7 @@ def _traced(method: Method) -> bytes:
     """The operations that answering takes, written down while two texts are answered."""
     kind = method.encoder.readout.kind
     rows = method.encoder.tokenize([_probe(text, kind) for text in SENTENCES[1:]])
-    pad_id = int(method.encoder.tokenizer.pad_token_id)
+    pad_id = method.encoder.pad_id
     batch = collate(rows, [0] * len(rows), range(len(rows)), pad_id=pad_id, device=method.encoder.device)
     solution = method.exported_solution()
     sizes = torch.tensor([method.class_sizes().get(name, 1) for name in method.classes])

@@ -86,10 +86,10 @@ class ACA(PrototypeMethod):
     def synthetic_classes(self, task: Task) -> list[list[TokenizedExample]]:
         """Examples of the task's hybrid classes, then of its reversed classes."""
         settings, encoder = self.settings, self.encoder
-        is_special = encoder.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
+        before, after = encoder.frame
         mixer = RelationMixer(
             markers=tuple(encoder.tokenizer.get_vocab()[marker] for marker in encoder.readout.markers),
-            frame=(is_special.index(0), is_special[::-1].index(0)),
+            frame=(len(before), len(after)),
             longest=encoder.max_length,
             window=settings.window,
         )

@@ -353,7 +353,7 @@ class Method(RowOwner, ABC):
             self.encoder.tokenize(examples),
             [index.get(example.label, -1) for example in examples],
             batch_size=batch_size,
-            pad_id=int(self.encoder.tokenizer.pad_token_id),
+            pad_id=self.encoder.pad_id,
             device=self.encoder.device,
             generator=generator,
             most=most,

@@ -273,7 +273,7 @@ class RepCL(Method):
             batch.ids,
             ~torch.isin(batch.ids, special) & batch.mask.bool(),
             probability=self.settings.mask_probability,
-            mask_id=int(self.encoder.tokenizer.mask_token_id),
+            mask_id=self.encoder.mask_id,
             generator=self.generator,
         )
 

@@ -7,16 +7,22 @@ about code, kernels, quantization or other models is read.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from repcl.model.bert import Bert, BertConfig, Filled, fill_bert, is_ours
 from repcl.model.untrusted import Unusable, is_number, is_plain, shown
 
-if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
+if TYPE_CHECKING:  # transformers takes seconds to import; a BERT does without it
     from transformers import PretrainedConfig, PreTrainedModel
+
+    Config = BertConfig | PretrainedConfig
+    Backbone = Bert | PreTrainedModel
 
 # The families that are supported and tested, with keys that their code reads though their class lacks them.
 FAMILIES: dict[str, frozenset[str]] = {
@@ -71,25 +77,16 @@ POOLER = "pooler."  # gives one vector for a text by a way of its own; no readou
 ATTENTION = ("eager", "sdpa")  # the others are fetched from elsewhere
 
 
-def build_config(values: Mapping[str, Any]) -> PretrainedConfig:
+def build_config(values: Mapping[str, Any]) -> Config:
     """The configuration of an encoder of a supported family."""
-    from transformers import CONFIG_MAPPING, PretrainedConfig
-
     kind = values.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise Unusable(f"expected an encoder of type {', '.join(FAMILIES)}, found model type {shown(kind)!r}")
     for key in NO_ENCODER:
         if values.get(key):
             raise Unusable(f"expected an encoder, found {key} = {shown(values[key])}")
-    chosen = CONFIG_MAPPING[kind]
-    shared = {field.name for field in dataclasses.fields(PretrainedConfig)}
-    own = {field.name for field in dataclasses.fields(chosen)} - shared
-    known = (own | set(chosen.attribute_map) | FAMILIES[kind]) - LEFT_OUT
-    wanted = {key: values[key] for key in sorted(known & values.keys())}
-    for key, value in wanted.items():
-        _check_value(key, value)
     try:
-        config: PretrainedConfig = chosen(**wanted)
+        config = _bert_config(values) if is_ours(values) else _other_config(kind, values)
         _check_heads(config)
     except Unusable:
         raise
@@ -98,10 +95,12 @@ def build_config(values: Mapping[str, Any]) -> PretrainedConfig:
     return config
 
 
-def empty_backbone(config: PretrainedConfig) -> PreTrainedModel:
+def empty_backbone(config: Config) -> Backbone:
     """The transformer without weights, which takes next to no memory."""
     try:
         with torch.device("meta"):
+            if isinstance(config, BertConfig):
+                return Bert(config)
             backbone: PreTrainedModel = _model_class(config)._from_config(config, attn_implementation="eager")
     except Exception as error:
         raise Unusable(f"the encoder cannot be built: {shown(str(error))}") from error
@@ -109,44 +108,37 @@ def empty_backbone(config: PretrainedConfig) -> PreTrainedModel:
 
 
 def fill_backbone(
-    config: PretrainedConfig, weights: Mapping[str, Tensor], *, dtype: torch.dtype
-) -> tuple[PreTrainedModel, list[str]]:
+    config: Config, weights: Mapping[str, Tensor], *, dtype: torch.dtype
+) -> tuple[Backbone, list[str]]:
     """The transformer with its weights, and the names of those that have no place in it.
 
     Raises:
         Unusable: where a weight is missing or has another shape.
     """
     try:
-        backbone, told = _model_class(config).from_pretrained(
-            None,
-            config=config,
-            state_dict=dict(weights),
-            dtype=dtype,
-            attn_implementation="eager",
-            ignore_mismatched_sizes=True,  # they are refused below, by name
-            output_loading_info=True,
-            trust_remote_code=False,
-            local_files_only=True,
-        )
+        if isinstance(config, BertConfig):
+            filled = fill_bert(config, weights, dtype)
+        else:
+            filled = _fill_by_transformers(config, weights, dtype)
     except Exception as error:
         raise Unusable(f"the encoder cannot be built: {shown(str(error))}") from error
-    _refuse_other_shapes(told["mismatched_keys"])
-    missing = [key for key in sorted(told["missing_keys"]) if not key.startswith(POOLER)]
-    if missing or told["error_msgs"]:
+    for key, found, wanted in sorted(filled.mismatched, key=str):
+        raise Unusable(f"expected {shown(key)} of shape {tuple(wanted)}, found {tuple(found)}")
+    missing = [key for key in sorted(filled.missing) if not key.startswith(POOLER)]
+    if missing:
         raise Unusable(f"expected weights for {listed(missing)}, found none under these names")
-    _empty_pooler(backbone, told["missing_keys"])
-    prefix = f"{backbone.base_model_prefix}."
-    return backbone.eval(), _out_of_place(told["unexpected_keys"], weights, prefix)
+    prefix = f"{filled.backbone.base_model_prefix}."
+    return filled.backbone.eval(), _out_of_place(filled.unexpected, weights, prefix)
 
 
-def choose_attention(backbone: PreTrainedModel, device: torch.device) -> None:
+def choose_attention(backbone: Backbone, device: torch.device) -> None:
     """Plain attention or torch's own; whatever a configuration asks for beyond that is not heard."""
     # With short texts plain attention trains about a tenth faster than the fused kernel on a CPU.
     is_plain_better = device.type == "cpu" or not backbone._supports_sdpa
     backbone.set_attn_implementation("eager" if is_plain_better else "sdpa")
 
 
-def check_size(config: PretrainedConfig, shapes: Iterable[tuple[int, ...]]) -> None:
+def check_size(config: Config, shapes: Iterable[tuple[int, ...]]) -> None:
     """Refuse a configuration that asks for more numbers than its weights hold."""
     wanted = sum(
         tensor.numel() for key, tensor in empty_backbone(config).state_dict().items() if POOLER not in key
@@ -163,10 +155,68 @@ def listed(names: Iterable[str], most: int = 3) -> str:
     return ", ".join(map(shown, every[:most])) + rest
 
 
+def _bert_config(values: Mapping[str, Any]) -> BertConfig:
+    for field in dataclasses.fields(BertConfig):
+        if field.name in values:
+            _check_value(field.name, values[field.name])
+    return BertConfig.read(values)
+
+
+def _other_config(kind: str, values: Mapping[str, Any]) -> PretrainedConfig:
+    from transformers import CONFIG_MAPPING, PretrainedConfig
+
+    chosen = CONFIG_MAPPING[kind]
+    shared = {field.name for field in dataclasses.fields(PretrainedConfig)}
+    own = {field.name for field in dataclasses.fields(chosen)} - shared
+    known = (own | set(chosen.attribute_map) | FAMILIES[kind]) - LEFT_OUT
+    wanted = {key: values[key] for key in sorted(known & values.keys())}
+    for key, value in wanted.items():
+        _check_value(key, value)
+    config: PretrainedConfig = chosen(**wanted)
+    return config
+
+
 def _model_class(config: PretrainedConfig) -> Any:
     from transformers import MODEL_MAPPING
 
     return MODEL_MAPPING[type(config)]
+
+
+def _fill_by_transformers(
+    config: PretrainedConfig, weights: Mapping[str, Tensor], dtype: torch.dtype
+) -> Filled:
+    with quiet_transformers():
+        backbone, told = _model_class(config).from_pretrained(
+            None,
+            config=config,
+            state_dict=dict(weights),
+            dtype=dtype,
+            attn_implementation="eager",
+            ignore_mismatched_sizes=True,  # they are refused by name
+            output_loading_info=True,
+            trust_remote_code=False,
+            local_files_only=True,
+        )
+    if told["error_msgs"]:
+        raise Unusable(shown(told["error_msgs"]))
+    missing = list(told["missing_keys"])
+    _empty_pooler(backbone, missing)
+    return Filled(backbone, missing, list(told["mismatched_keys"]), list(told["unexpected_keys"]))
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """No progress bars and no notes about unused weights while a model is loaded."""
+    from transformers.utils import logging as transformers_logging
+
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity(logging.ERROR)
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _check_value(key: str, value: Any) -> None:
@@ -177,7 +227,7 @@ def _check_value(key: str, value: Any) -> None:
         raise Unusable(f"expected {key} between {low} and {high}, found {shown(value)}")
 
 
-def _check_heads(config: PretrainedConfig) -> None:
+def _check_heads(config: Config) -> None:
     if config.hidden_size % config.num_attention_heads:
         raise Unusable(
             f"expected a hidden size that its attention heads divide, found {config.hidden_size} and "
@@ -189,11 +239,6 @@ def _check_heads(config: PretrainedConfig) -> None:
     if config.model_type in COUNTED_FROM_PADDING and pad not in (0, 1):
         # positions count from it on, and two spare ones are kept for that
         raise Unusable(f"expected the padding id 0 or 1 for {config.model_type}, found {shown(pad)}")
-
-
-def _refuse_other_shapes(mismatched: Iterable[Any]) -> None:
-    for key, found, wanted in sorted(mismatched, key=str):
-        raise Unusable(f"expected {shown(key)} of shape {tuple(wanted)}, found {tuple(found)}")
 
 
 def _empty_pooler(backbone: PreTrainedModel, missing: Iterable[str]) -> None:

@@ -116,7 +116,7 @@ class Embedder:
             [rows[number] for number in numbers],
             [0] * len(numbers),
             numbers,
-            pad_id=int(encoder.tokenizer.pad_token_id),
+            pad_id=encoder.pad_id,
             device=encoder.device,
         )
 

@@ -17,12 +17,12 @@ from repcl.model.lower_layers import LowerLayers, layers_of
 from repcl.model.packing import can_pack, padded_states
 from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout, note_shortened, special_frame
-from repcl.model.tokenizer import caught
+from repcl.model.tokenizer import FastTokenizer, caught
 from repcl.model.untrusted import Unusable, shown
 from repcl.model.vocabulary import OccurringRows
 
-if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+if TYPE_CHECKING:
+    from repcl.model.backbone import Backbone
 
 LONGEST = 512
 REMEMBERED = 200_000
@@ -34,7 +34,7 @@ class Encoder(nn.Module):
     """Turns batches of tokenized examples into representations.
 
     Args:
-        backbone: any transformers model that takes `inputs_embeds` and returns `last_hidden_state`.
+        backbone: our BERT, or any model of transformers that takes `inputs_embeds`.
         tokenizer: its (fast) tokenizer.
         readout: the input kind.
         name: what the user calls it; goes into result files.
@@ -44,8 +44,8 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        backbone: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
+        backbone: Backbone,
+        tokenizer: FastTokenizer,
         readout: Readout,
         *,
         name: str,
@@ -91,14 +91,24 @@ class Encoder(nn.Module):
         return special_frame(self.tokenizer.backend_tokenizer)
 
     @property
+    def pad_id(self) -> int:
+        """Number of the token that fills up short rows."""
+        return cast(int, self.tokenizer.pad_token_id)
+
+    @property
+    def mask_id(self) -> int:
+        """Number of the token that stands for a hidden one."""
+        return cast(int, self.tokenizer.mask_token_id)
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.backbone.parameters()).device
 
     @property
     def word_embeddings(self) -> nn.Embedding:
-        """The table of word embeddings, found through transformers' own interface."""
-        return _word_embeddings(self.backbone)
+        """The table of word embeddings, wherever the backbone keeps it."""
+        return word_embeddings(self.backbone)
 
     def freeze_lower(self, share: float) -> None:
         """Let the word embeddings and this share of the layers, from below, never learn."""
@@ -215,7 +225,7 @@ class Encoder(nn.Module):
         copied.lower = self.lower  # equal weights make equal states
         return copied
 
-    def with_backbone(self, backbone: PreTrainedModel) -> Encoder:
+    def with_backbone(self, backbone: Backbone) -> Encoder:
         """The same encoder with other weights; tokenizer, readout and tokenized texts are shared."""
         return Encoder(
             backbone,
@@ -260,21 +270,20 @@ def _tokenized_before(encoder: Encoder) -> dict[Example, TokenizedExample]:
     return _TOKENIZED.setdefault((tokenizer, type(encoder.readout).__qualname__, encoder.max_length), {})
 
 
-def _add_markers(
-    backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, markers: Sequence[str]
-) -> None:
+def _add_markers(backbone: Backbone, tokenizer: FastTokenizer, markers: Sequence[str]) -> None:
     """Add marker tokens with embeddings drawn from N(0, 0.02)."""
-    if isinstance(_word_embeddings(backbone), OccurringRows):
+    if isinstance(word_embeddings(backbone), OccurringRows):
         return  # a copy made while a task is learned, markers and all
-    added = tokenizer.add_tokens(list(markers), special_tokens=True)
-    is_short = len(tokenizer) > len(_word_embeddings(backbone).weight)
+    added = tokenizer.add_tokens(markers)
+    is_short = len(tokenizer) > len(word_embeddings(backbone).weight)
     if is_short:
         backbone.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     if added or is_short:  # a copy of an encoder already has its markers
         with torch.no_grad():
             for marker in markers:
-                _word_embeddings(backbone).weight[tokenizer.get_vocab()[marker]].normal_(0.0, 0.02)
+                word_embeddings(backbone).weight[tokenizer.get_vocab()[marker]].normal_(0.0, 0.02)
 
 
-def _word_embeddings(backbone: PreTrainedModel) -> nn.Embedding:
+def word_embeddings(backbone: Backbone) -> nn.Embedding:
+    """The table of word embeddings, wherever a transformer keeps it."""
     return cast(nn.Embedding, backbone.get_input_embeddings())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -22,15 +21,15 @@ from repcl.model.backbone import (
     listed,
 )
 from repcl.model.bundled import ENCODERS
-from repcl.model.encoder import Encoder
+from repcl.model.encoder import Encoder, word_embeddings
 from repcl.model.machine import too_large
 from repcl.model.processes import ALONE, Processes
 from repcl.model.readouts import Readout, special_frame
-from repcl.model.tokenizer import LARGEST_FILE, build_tokenizer, caught
+from repcl.model.tokenizer import LARGEST_FILE, FastTokenizer, build_tokenizer, caught
 from repcl.model.untrusted import Unusable, parse_object, read_bytes, read_object, shown
 
-if TYPE_CHECKING:  # transformers takes seconds to import, and is only needed once an encoder is loaded
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+if TYPE_CHECKING:
+    from repcl.model.backbone import Backbone
 
 MEGABYTE = 1 << 20
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
@@ -123,11 +122,11 @@ def use_pretrained(encoder: Encoder, name: str) -> None:
     encoder.start_over_from(name, lambda: load_encoder(name, readout, device="cpu").state_dict())
 
 
-def check_together(tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> None:
+def check_together(tokenizer: FastTokenizer, backbone: Backbone) -> None:
     """Refuse a tokenizer that does not fit the transformer, which may be an empty one."""
     if tokenizer.mask_token_id is None or tokenizer.pad_token_id is None:
         raise Unusable("expected a tokenizer with a mask token and a padding token, found none")
-    rows = len(backbone.get_input_embeddings().weight)  # type: ignore[arg-type]
+    rows = len(word_embeddings(backbone).weight)
     if max(tokenizer.get_vocab().values()) >= rows:
         raise Unusable(f"the tokenizer has more words than the {rows} that the encoder knows")
     with caught("the tokenizer cannot read a text"):
@@ -137,11 +136,11 @@ def check_together(tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel
         raise Unusable(f"expected room for {FEWEST_TOKENS} tokens of a text, found {longest} in all")
 
 
-def try_out(tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> Tensor:
+def try_out(tokenizer: FastTokenizer, backbone: Backbone) -> Tensor:
     """The states of a text of one letter, which show whether the transformer works at all."""
     with caught("the encoder cannot read a text"), torch.no_grad():
         before, after = special_frame(tokenizer.backend_tokenizer)
-        ids = [*before, *tokenizer("a", add_special_tokens=False)["input_ids"], *after]
+        ids = [*before, *tokenizer.backend_tokenizer.encode("a", add_special_tokens=False).ids, *after]
         inputs = torch.tensor([ids, ids], device=next(backbone.parameters()).device)
         states: Tensor = backbone(input_ids=inputs, attention_mask=torch.ones_like(inputs)).last_hidden_state
         if states.shape != (2, len(ids), backbone.config.hidden_size):
@@ -149,7 +148,7 @@ def try_out(tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> Te
     return states
 
 
-def _load_pretrained(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+def _load_pretrained(name: str) -> tuple[FastTokenizer, Backbone]:
     with _explained(name):
         folder = _folder(name, FETCHED)
         files = _weight_files(folder)
@@ -202,7 +201,7 @@ def _config_values(folder: Path) -> dict[str, Any]:
     return values
 
 
-def _tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+def _tokenizer(folder: Path) -> FastTokenizer:
     if not (folder / TOKENIZER).exists():
         raise Unusable(f"it has no tokenizer: save it beside the weights, as {TOKENIZER}")
     settings: dict[str, Any] = {}
@@ -270,10 +269,9 @@ def _number_type(values: Mapping[str, Any], weights: Mapping[str, Tensor]) -> to
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Load quietly, and turn whatever goes wrong into a sentence."""
+    """Turn whatever goes wrong into a sentence."""
     try:
-        with quiet_transformers():
-            yield
+        yield
     except RepclError:
         raise
     except Exception as error:  # libraries that read a stranger's files raise errors of every kind
@@ -286,18 +284,3 @@ def _explained(name: str) -> Iterator[None]:
             f"{' or '.join(ENCODERS)}, a local folder saved by transformers, or a Hugging Face id that this "
             "machine can reach or has cached."
         ) from error
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """No progress bars and no notes about unused weights while a model is loaded."""
-    from transformers.utils import logging as transformers_logging
-
-    verbosity = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity(logging.ERROR)
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

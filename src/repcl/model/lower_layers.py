@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from repcl.data import Batch
 from repcl.errors import InvalidSetting
+from repcl.model.bert import additive_mask
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from repcl.model.backbone import Backbone
 
 # Their transformers are embeddings, then layers that take states and an additive mask.
 FAMILIES = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
@@ -30,7 +31,7 @@ class LowerLayers:
         share: of its layers, rounded to whole layers.
     """
 
-    def __init__(self, backbone: PreTrainedModel, share: float) -> None:
+    def __init__(self, backbone: Backbone, share: float) -> None:
         if not has_plain_layers(backbone):
             raise InvalidSetting(
                 f"Expected an encoder of type {', '.join(FAMILIES)} to freeze layers of, found "
@@ -42,7 +43,7 @@ class LowerLayers:
         self._kept: dict[Ids, Tensor] = {}
         self._bytes = 0
 
-    def freeze(self, backbone: PreTrainedModel) -> None:
+    def freeze(self, backbone: Backbone) -> None:
         """Let no parameter below the cut learn."""
         for part in self._parts(backbone):
             part.requires_grad_(False)
@@ -57,7 +58,7 @@ class LowerLayers:
             self._wanted, self._kept, self._bytes = set(), {}, 0
 
     def states(
-        self, backbone: PreTrainedModel, batch: Batch, perturbation: Tensor | None, segments: Tensor | None
+        self, backbone: Backbone, batch: Batch, perturbation: Tensor | None, segments: Tensor | None
     ) -> Tensor:
         """States of the last layer, (batch, length, hidden); a perturbation is added at the cut."""
         mask = additive_mask(batch.mask, next(backbone.parameters()).dtype)
@@ -69,9 +70,7 @@ class LowerLayers:
             states = layer(states, mask)
         return states
 
-    def _at_the_cut(
-        self, backbone: PreTrainedModel, batch: Batch, mask: Tensor, segments: Tensor | None
-    ) -> Tensor:
+    def _at_the_cut(self, backbone: Backbone, batch: Batch, mask: Tensor, segments: Tensor | None) -> Tensor:
         if segments is not None or not self._wanted:
             return self._computed(backbone, batch.ids, mask, segments)
         lengths = batch.mask.sum(dim=1).tolist()
@@ -93,9 +92,7 @@ class LowerLayers:
             self._kept[key] = states.clone()
             self._bytes += states.nbytes
 
-    def _computed(
-        self, backbone: PreTrainedModel, ids: Tensor, mask: Tensor, segments: Tensor | None
-    ) -> Tensor:
+    def _computed(self, backbone: Backbone, ids: Tensor, mask: Tensor, segments: Tensor | None) -> Tensor:
         for part in self._parts(backbone):
             part.eval()  # dropout would give a text other states every time
         embeddings: Any = backbone.embeddings
@@ -104,23 +101,17 @@ class LowerLayers:
             states = layer(states, mask)
         return states
 
-    def _parts(self, backbone: PreTrainedModel) -> list[nn.Module]:
+    def _parts(self, backbone: Backbone) -> list[nn.Module]:
         embeddings: Any = backbone.embeddings
         return [embeddings, *layers_of(backbone)[: self.number]]
 
 
-def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Zero for real tokens and the lowest number for padding, (batch, 1, 1, length)."""
-    lowest = torch.finfo(dtype).min
-    return (1.0 - mask[:, None, None, :].to(dtype)) * lowest
-
-
-def has_plain_layers(backbone: PreTrainedModel) -> bool:
+def has_plain_layers(backbone: Backbone) -> bool:
     """Whether the transformer is embeddings and then layers, nothing between and no other order."""
     return backbone.config.model_type in FAMILIES and not hasattr(backbone, "embeddings_project")
 
 
-def layers_of(backbone: PreTrainedModel) -> nn.ModuleList:
+def layers_of(backbone: Backbone) -> nn.ModuleList:
     """The layers of such a transformer, from below."""
     inner: Any = backbone.encoder
     layers: nn.ModuleList = inner.layer

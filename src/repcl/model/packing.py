@@ -7,19 +7,20 @@ texts of one length at a time; then a text gets the bits that it gets among text
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from repcl.data import Batch
-from repcl.model.lower_layers import additive_mask, has_plain_layers, layers_of
+from repcl.model.bert import additive_mask, attended, by_head
+from repcl.model.lower_layers import has_plain_layers, layers_of
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
+    from repcl.model.backbone import Backbone
     from repcl.model.encoder import Encoder
 
 Attend = Callable[[Any, Tensor, Tensor, Tensor], Tensor]
@@ -36,8 +37,13 @@ def can_pack(encoder: Encoder) -> bool:
         and encoder.device.type == "cpu"
         and encoder.processes.parts == 1
         and encoder.processes.precision == "no"
-        and not torch.onnx.is_in_onnx_export()  # an export is handed padded texts
+        and not is_exporting()  # an export is handed padded texts
     )
+
+
+def is_exporting() -> bool:
+    """Whether an export is being written; torch would load much to say that none is."""
+    return "torch.onnx" in sys.modules and torch.onnx.is_in_onnx_export()
 
 
 def padded_states(
@@ -94,10 +100,10 @@ def _attend_among_padding(
     tokens: Tensor, mask: Tensor, attention: Any, query: Tensor, key: Tensor, value: Tensor
 ) -> Tensor:
     """Attention that sees all texts at once, where padding is masked."""
-    places = mask[:, 0, 0]
-    by_head = [_by_head(_with_padding(part, tokens, places), attention) for part in (query, key, value)]
+    places, size = mask[:, 0, 0], attention.attention_head_size
+    parts = [by_head(_with_padding(part, tokens, places), size) for part in (query, key, value)]
     dropout = attention.dropout.p if attention.training else 0.0
-    found = _attended(*by_head, is_plain=True, mask=mask, dropout=dropout)
+    found = attended(*parts, is_plain=True, mask=mask, dropout=dropout)
     return found.transpose(1, 2).flatten(end_dim=1).flatten(start_dim=1).index_select(0, tokens)
 
 
@@ -114,38 +120,16 @@ def _attend_by_length(
     batches: Sequence[Batch], is_plain: bool, attention: Any, query: Tensor, key: Tensor, value: Tensor
 ) -> Tensor:
     """Attention that sees one batch at a time, in which no text is padded; other rows stay as they are."""
-    attended: list[Tensor] = []
+    found: list[Tensor] = []
     projected = (_of_batches(part, batches) for part in (query, key, value))
-    for batch, *parts in zip(batches, *projected, strict=True):
-        by_head = [_by_head(part.view(*batch.ids.shape, -1), attention) for part in parts]
-        found = _attended(*by_head, is_plain=is_plain)
-        attended.append(found.transpose(1, 2).reshape(batch.ids.numel(), -1))
-    return torch.cat([*attended, query[sum(map(len, attended)) :]])
+    for batch, *own in zip(batches, *projected, strict=True):
+        parts = [by_head(part.view(*batch.ids.shape, -1), attention.attention_head_size) for part in own]
+        mixed = attended(*parts, is_plain=is_plain)
+        found.append(mixed.transpose(1, 2).reshape(batch.ids.numel(), -1))
+    return torch.cat([*found, query[sum(map(len, found)) :]])
 
 
-def _attended(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    is_plain: bool,
-    mask: Tensor | None = None,
-    dropout: float = 0.0,
-) -> Tensor:
-    """Values weighted by attention, each text attending to itself alone, (batch, heads, length, size)."""
-    if not is_plain:
-        return nn.functional.scaled_dot_product_attention(query, key, value, mask, dropout)
-    weights = torch.matmul(query, key.transpose(2, 3)) * query.shape[-1] ** -0.5
-    weights = nn.functional.softmax(weights if mask is None else weights + mask, dim=-1)
-    return torch.matmul(nn.functional.dropout(weights, dropout, training=dropout > 0), value)
-
-
-def _by_head(states: Tensor, attention: Any) -> Tensor:
-    """(batch, length, hidden) -> (batch, heads, length, head size)."""
-    return states.view(*states.shape[:2], -1, attention.attention_head_size).transpose(1, 2)
-
-
-def _attends_plainly(backbone: PreTrainedModel) -> bool:
+def _attends_plainly(backbone: Backbone) -> bool:
     """Whether the encoder multiplies matrices itself instead of calling torch's attention."""
     return bool(backbone.config._attn_implementation == "eager")
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from repcl.errors import RepclError
 from repcl.model.untrusted import Unusable, is_number, parse_object, shown
 
-if TYPE_CHECKING:  # transformers takes seconds to import; `repcl --help` should not
+if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import PreTrainedTokenizerFast
 
 LARGEST_FILE = 32 << 20
 MOST_TOKENS = 1_000_000
@@ -79,23 +78,74 @@ ROLES = {
 AS_IT_IS = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
-def build_tokenizer(backend: str | bytes, settings: Mapping[str, Any]) -> PreTrainedTokenizerFast:
+class FastTokenizer:
+    """A tokenizer, what its special tokens are for, and how long its input may be.
+
+    Args:
+        backend: the library's own; tokens with a purpose become special tokens of it.
+        special: tokens by their purpose (`pad_token`, ...).
+        extra: further special tokens.
+        longest: input in tokens.
+    """
+
+    def __init__(
+        self,
+        backend: Tokenizer,
+        special: Mapping[str, str],
+        *,
+        extra: Sequence[str] = (),
+        longest: int = NO_LIMIT,
+    ) -> None:
+        self.backend_tokenizer = backend
+        self.special_tokens_map = dict(special)
+        self.model_max_length = longest
+        self._special = [*dict.fromkeys((*special.values(), *extra))]
+        known = {token.content for token in backend.get_added_tokens_decoder().values()}
+        self.add_tokens([token for token in self._special if token not in known])
+
+    def __len__(self) -> int:
+        """How many tokens there are, added ones included."""
+        return int(self.backend_tokenizer.get_vocab_size())
+
+    def get_vocab(self) -> dict[str, int]:
+        """All tokens with their numbers, added ones included."""
+        return dict(self.backend_tokenizer.get_vocab())
+
+    def add_tokens(self, tokens: Sequence[str]) -> int:
+        """Add special tokens; how many of them were new."""
+        return int(self.backend_tokenizer.add_special_tokens(list(tokens)))
+
+    @property
+    def all_special_ids(self) -> list[int]:
+        """Numbers of the special tokens that have a purpose, and of the further ones."""
+        return [number for token in self._special if (number := self._number(token)) is not None]
+
+    @property
+    def pad_token_id(self) -> int | None:
+        """Of the token that fills up short rows."""
+        return self._number(self.special_tokens_map.get("pad_token"))
+
+    @property
+    def mask_token_id(self) -> int | None:
+        """Of the token that stands for a hidden one."""
+        return self._number(self.special_tokens_map.get("mask_token"))
+
+    def _number(self, token: str | None) -> int | None:
+        return None if token is None else self.backend_tokenizer.token_to_id(token)
+
+
+def build_tokenizer(backend: str | bytes, settings: Mapping[str, Any]) -> FastTokenizer:
     """The tokenizer, of parts that were looked at.
 
     Args:
         backend: JSON as in `tokenizer.json`.
         settings: as in `tokenizer_config.json`: names of the special tokens and the longest input.
     """
-    from transformers import PreTrainedTokenizerFast
-
     library, parts = build_backend(backend, settings)
-    special = _special_tokens(settings, _token_ids(parts))
+    special, extra = _special_tokens(settings, _token_ids(parts))
+    longest = _longest(settings.get("model_max_length"))
     with caught("the tokenizer cannot be built"):
-        built = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-            tokenizer_object=library,
-            model_max_length=_longest(settings.get("model_max_length")),
-            **special,
-        )
+        built = FastTokenizer(library, special, extra=extra, longest=longest)
         _check_ids(built.backend_tokenizer, parts["added_tokens"])
     return built
 
@@ -396,9 +446,9 @@ def _set_case(normalizer: Any, settings: Mapping[str, Any]) -> None:
         normalizer["lowercase"] = settings["do_lower_case"]
 
 
-def _special_tokens(settings: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str, Any]:
-    """The special tokens by what they are for, as far as the vocabulary has them."""
-    named: dict[str, Any] = {}
+def _special_tokens(settings: Mapping[str, Any], ids: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
+    """The special tokens by what they are for, and further ones, as far as the vocabulary has them."""
+    named: dict[str, str] = {}
     for role, usual in ROLES.items():
         told = _content(settings.get(role))
         found = next((token for token in (told, *usual) if token is not None and token in ids), None)
@@ -406,8 +456,7 @@ def _special_tokens(settings: Mapping[str, Any], ids: Mapping[str, int]) -> dict
             named[role] = found
     more = settings.get("extra_special_tokens", settings.get("additional_special_tokens"))
     contents = [_content(token) for token in more] if isinstance(more, list) else []
-    known = [token for token in contents if token is not None and token in ids]
-    return {**named, "extra_special_tokens": known[:MOST_ADDED]} if known else named
+    return named, [token for token in contents if token is not None and token in ids][:MOST_ADDED]
 
 
 def _content(token: Any) -> str | None:

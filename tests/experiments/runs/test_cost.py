@@ -6,7 +6,7 @@ from repcl.data import Example, Task, TaskStream
 from repcl.experiments import plan_run
 from repcl.experiments.runs.cost import expected_seconds, measure_step
 from repcl.methods import relative_cost
-from tests.conftest import tiny_encoder, toy_example
+from tests.conftest import save_encoder, tiny_encoder, toy_example
 
 
 def test_a_variant_costs_what_its_method_costs_unless_it_is_listed():
@@ -40,8 +40,7 @@ def test_another_method_is_expected_to_take_its_part_of_feas_time():
 
 def test_a_step_is_measured_with_the_encoder_itself(tmp_path):
     encoder = tiny_encoder()
-    encoder.backbone.save_pretrained(tmp_path)
-    encoder.tokenizer.save_pretrained(tmp_path)
+    save_encoder(encoder, tmp_path)
     train = [toy_example("sentence", topic, n) for topic in ("fruit", "place") for n in range(8)]
     stream = TaskStream("toy", "sentence", (Task(("fruit", "place"), train, []),))
     plan = plan_run("fea", stream, encoder=str(tmp_path))

@@ -24,7 +24,7 @@ from repcl.experiments.tuning.search import (
 )
 from repcl.experiments.tuning.trials import Trial, TrialStore
 from repcl.presets import load_preset
-from tests.conftest import tiny_encoder, toy_example
+from tests.conftest import save_encoder, tiny_encoder, toy_example
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,7 @@ def workshop(tmp_path_factory) -> Path:
     """A folder with a tiny encoder and a user's data file of six classes."""
     folder = tmp_path_factory.mktemp("tune")
     encoder = tiny_encoder()
-    encoder.backbone.save_pretrained(folder / "encoder")
-    encoder.tokenizer.save_pretrained(folder / "encoder")
+    save_encoder(encoder, folder / "encoder")
     topics = ("fruit", "vehicle", "weather", "place", "person", "conflict")
     rows = [toy_example("sentence", topic, n) for topic in topics for n in range(10)]
     lines = [f"{row.text} {number},{row.label}" for number, row in enumerate(rows)]

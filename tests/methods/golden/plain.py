@@ -14,6 +14,7 @@ from torch.nn.functional import gelu
 
 from repcl.data import Example, Task
 from repcl.methods import Method
+from tests.conftest import library_tokenizer
 from tests.methods.golden.watching import WORDS, Ids, State, Watched, noise, text_ids
 
 BACKBONE = "encoder.backbone."
@@ -35,7 +36,7 @@ class Plain:
             self.weights[name].requires_grad_(True)
         self.classes = list(method.classes)
         self.kind = method.encoder.readout.kind
-        self.tokenizer = method.encoder.tokenizer
+        self.tokenizer = library_tokenizer(method.encoder)
         self.examples = {text_ids(method, example): example for example in examples}
         self.ids = {example: ids for ids, example in self.examples.items()}
         self._backbone = copy.deepcopy(method.encoder.backbone)

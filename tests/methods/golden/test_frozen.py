@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from repcl.methods import Method
+from tests.conftest import library_tokenizer
 from tests.methods.golden.plain import Plain
 from tests.methods.golden.texts import task
 from tests.methods.golden.watching import built, copied, watch
@@ -129,7 +130,8 @@ def test_relations_and_events_are_read_from_two_layers_at_unit_length(kind: Any)
     method.learn(first)
     rows = []
     for example in first.train:
-        encoded = method.encoder.tokenizer(example.text, return_offsets_mapping=True, return_tensors="pt")
+        tokenizer = library_tokenizer(method.encoder)
+        encoded = tokenizer(example.text, return_offsets_mapping=True, return_tensors="pt")
         offsets = encoded.pop("offset_mapping")[0].tolist()
         with torch.no_grad():
             layers = method.encoder.backbone(**encoded, output_hidden_states=True).hidden_states

@@ -12,7 +12,7 @@ from repcl.data import Batch, Example, InputKind, Task
 from repcl.methods import Method, build_method
 from repcl.model import OccurringRows
 from repcl.training import Observer
-from tests.conftest import readout_of, tiny_encoder
+from tests.conftest import library_tokenizer, readout_of, tiny_encoder
 
 Ids = tuple[int, ...]
 State = dict[str, Tensor]
@@ -180,4 +180,4 @@ def text_ids(method: Method, example: Example) -> Ids:
         ]
         for position, marker in sorted(marks, reverse=True):
             text = text[:position] + marker + text[position:]
-    return tuple(method.encoder.tokenizer(text)["input_ids"])
+    return tuple(library_tokenizer(method.encoder)(text)["input_ids"])

@@ -13,7 +13,7 @@ from torch import Tensor
 from repcl.classifier.store.records import DamagedModel
 from repcl.model import Encoder, Readout, load_encoder
 from repcl.model.backbone import ATTENTION, build_config, empty_backbone, fill_backbone
-from repcl.model.encoders import NamedByFolder, check_together, quiet_transformers, try_out
+from repcl.model.encoders import NamedByFolder, check_together, try_out
 from repcl.model.tokenizer import build_tokenizer
 from repcl.model.untrusted import LARGEST_NUMBER, Unusable, is_plain, parse_object, shown
 
@@ -36,17 +36,14 @@ def tokenizer_json(encoder: Encoder) -> bytes:
     """The tokenizer: the fast backend's own JSON, its special tokens and its longest input."""
     from tokenizers import Tokenizer
 
-    tokenizer: Any = encoder.tokenizer
+    tokenizer = encoder.tokenizer
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.no_padding()  # set in every call; left as they are they would differ from save to save
     backend.no_truncation()
-    special = {
-        key: str(value) for key, value in tokenizer.special_tokens_map.items() if isinstance(value, str)
-    }
     parts = {
         "backend": backend.to_str(),
-        "special_tokens": special,
-        "model_max_length": min(int(tokenizer.model_max_length), LARGEST_NUMBER),
+        "special_tokens": tokenizer.special_tokens_map,
+        "model_max_length": min(tokenizer.model_max_length, LARGEST_NUMBER),
     }
     return json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()
 
@@ -87,7 +84,7 @@ def fill_encoder(empty: Encoder, weights: Mapping[str, Tensor]) -> Encoder:
     """The encoder again, with the weights it had, by their names in the backbone."""
     config = empty.backbone.config
     attention = config._attn_implementation
-    with _refused("The encoder cannot be rebuilt"), quiet_transformers():
+    with _refused("The encoder cannot be rebuilt"):
         backbone, _ = fill_backbone(config, weights, dtype=next(iter(weights.values())).dtype)
         backbone.set_attn_implementation(attention)
         try_out(empty.tokenizer, backbone)

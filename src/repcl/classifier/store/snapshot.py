@@ -218,7 +218,7 @@ def _build(contents: Contents, blobs: Blobs, device: torch.device | str | None) 
 
 def _joined(empty: Tensor, parts: Sequence[Blob], blobs: Blobs) -> Tensor:
     """One tensor of its pieces, read one by one into their places: all of them would take as much again."""
-    found, start = torch.empty_like(empty, device="cpu"), 0
+    found, start = _room_for(empty), 0
     for blob in parts:
         rows = _tensor(blobs, blob)
         found[start : start + len(rows)] = rows
@@ -294,9 +294,14 @@ def _tensor(blobs: Blobs, blob: Blob) -> Tensor:
 
     The bytes of a file may lie at an odd address, where other kernels give other last bits.
     """
-    found = torch.empty_like(_empty_tensor(blobs, blob), device="cpu")
+    found = _room_for(_empty_tensor(blobs, blob))
     blobs.fill(numbers_in(found), blob)
     return found
+
+
+def _room_for(empty: Tensor) -> Tensor:
+    """Memory for a tensor that has none; `empty_like` would load torch's compiler for this."""
+    return torch.empty(empty.shape, dtype=empty.dtype, device="cpu")
 
 
 @contextmanager

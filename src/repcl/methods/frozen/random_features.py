@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from repcl.model.packing import is_exporting
+
 REPRESENTATION_STEPS = 2**15
 """Steps of the grid on which representations lie, per unit."""
 WEIGHT_STEPS = 2**10
@@ -58,7 +60,7 @@ class RandomFeatures(nn.Module):
         Products in float32 take half the time of float64. They tell how to round but for the few features
         that lie close to the middle between two steps, which are computed again, exactly.
         """
-        if torch.onnx.is_in_onnx_export():
+        if is_exporting():
             # it need not be exact, for its representations are not either
             weights = self.weights[which].T.contiguous()  # as they are multiplied, and not turned every time
             return ((rows.float() @ weights).relu() * SCALE).round().double()

@@ -78,7 +78,7 @@ class IDBR(Method):
         self.head = DisentangledHead(size, settings.feature_size).to(encoder.device)
         self.register_buffer("class_tasks", torch.zeros(0, dtype=torch.int64))
         before, after = encoder.frame
-        pad = int(encoder.tokenizer.pad_token_id)
+        pad = encoder.pad_id
         self.frame = Frame(len(before), len(after), separator=after[0], pad=pad, longest=encoder.max_length)
 
     def learn_task(self, task: Task) -> None:
