@@ -156,9 +156,8 @@ def listed(names: Iterable[str], most: int = 3) -> str:
 
 
 def _bert_config(values: Mapping[str, Any]) -> BertConfig:
-    for field in dataclasses.fields(BertConfig):
-        if field.name in values:
-            _check_value(field.name, values[field.name])
+    for key in sorted(BertConfig.defaults().keys() & values.keys()):
+        _check_value(key, values[key])
     return BertConfig.read(values)
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from repcl.model.untrusted import LARGEST_NUMBER, Unusable, is_number, is_plain, shown
+from repcl.model.untrusted import Unusable, is_plain, shown
 
 PREFIX = "bert."
 """Of the encoder's weights in files that hold more than an encoder."""
@@ -54,9 +54,15 @@ class BertConfig:
     _attn_implementation: str = "eager"
 
     @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """What is taken where a file does not say: all that describes the shape."""
+        inner = ("given", "_attn_implementation")
+        return {part.name: part.default for part in fields(cls) if part.name not in inner}
+
+    @classmethod
     def read(cls, values: Mapping[str, Any]) -> "BertConfig":
         """The configuration in a file; values of the wrong kind are refused."""
-        wanted = {part.name: part.default for part in fields(cls)[:-2]}
+        wanted = cls.defaults()
         found = {name: values.get(name, default) for name, default in wanted.items()}
         for name, default in wanted.items():
             _check_kind(name, found[name], default)
@@ -65,7 +71,7 @@ class BertConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All values, as a configuration file has them."""
-        own = {part.name: getattr(self, part.name) for part in fields(self)[:-2]}
+        own = {name: getattr(self, name) for name in self.defaults()}
         return {**self.given, **own, "model_type": self.model_type}
 
 
@@ -76,7 +82,7 @@ def _check_kind(name: str, value: object, default: object) -> None:
     elif isinstance(default, float):
         kind, is_right = "a number from 0 to 1", isinstance(value, int | float) and 0 <= value <= 1
     else:
-        kind, is_right = "a whole number", is_number(value, 0, LARGEST_NUMBER)
+        kind, is_right = "a whole number", type(value) is int
     if not is_right and not (name == "pad_token_id" and value is None):
         raise Unusable(f"the configuration cannot be used: expected {kind} as {name}, found {shown(value)}")
 
