@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
 
 from repcl.classifier import InvalidInput
 from repcl.classifier import state as state_module
-from repcl.classifier.answering import Evidence, probabilities, unknown_rule
-from repcl.classifier.calibration import Nearness, calibrate
+from repcl.classifier.answering import Evidence, UnknownRule, probabilities, signs_of, unknown_rule
+from repcl.classifier.calibration import Nearness, calibrate, familiarity
 from repcl.classifier.discovery import discover
 from repcl.classifier.inputs import as_examples
 from repcl.classifier.store.records import Calibration, Familiarity
 from repcl.errors import InvalidSetting
+from repcl.methods.frozen.strangers import Strangers
 from tests.classifier.conftest import toy
 
 
@@ -168,6 +170,22 @@ def test_classes_with_many_texts_have_thresholds_of_their_own():
     assert set(found.class_thresholds) == set("abcde")
 
 
+@pytest.mark.parametrize(("hard", "counted"), [(25, "of the others"), (15, "of all")])
+def test_the_threshold_of_all_is_that_of_classes_without_one_of_their_own(hard, counted):
+    """Easy texts of `a` have a threshold of their own; so they say nothing about the hard ones of `b`."""
+    confidence = np.r_[np.linspace(0.8, 0.9, 100), np.linspace(0.5, 0.6, hard)]
+    known = np.zeros((100 + hard, 3))
+    known[np.arange(100 + hard), np.repeat([0, 1], [100, hard])] = confidence
+    near = Nearness(np.arange(100 + hard), np.full(100 + hard, 0.5), np.full(100 + hard, 0.5))
+    strange = signs_of(np.full((50, 3), 1 / 3), np.full(50, 0.5))
+    found = familiarity(known, strange, list("abc"), near)
+    assert set(found.class_thresholds) == {"a"}
+    rule = UnknownRule(0.0, familiarity=found)
+    refused = rule.applies(Evidence(list("abc"), known, near.nearest))[100:].sum()
+    # the lowest but the one at the threshold: ⌊0.05 · 26⌋ - 1 of 25, ⌊0.05 · 116⌋ - 1 of all
+    assert refused == {"of the others": 0, "of all": 4}[counted]
+
+
 def test_few_texts_or_classes_leave_confidence_to_decide():
     scores, labels, near = far_and_near(texts=15)
     assert calibrate(scores, labels, list("abcde"), near).familiarity is None
@@ -279,3 +297,34 @@ def test_what_held_out_texts_get_does_not_depend_on_how_many_are_scored_at_a_tim
         monkeypatch.setattr(state_module, "MOST_ASKED", most)
         assert state.answers(state.held_out) == answers
         assert state.recalibrate() == whole
+
+
+def test_strangers_say_how_much_each_sign_counts():
+    """Where texts of unknown classes would get sure answers, nearness has to tell them."""
+    scores, labels, near = far_and_near()
+    sure = Strangers(torch.from_numpy(scores), torch.from_numpy(near.nearest_stranger))
+    crossed_out = calibrate(scores, labels, list("abcde"), near).familiarity
+    found = calibrate(scores, labels, list("abcde"), near, sure).familiarity
+    assert abs(found.confidence) < 0.1 < crossed_out.confidence
+    assert found.nearness > crossed_out.nearness > 0
+
+
+def test_known_and_strange_weigh_the_same_however_many_there_are():
+    scores, labels, near = far_and_near()
+    strangers = Strangers(torch.from_numpy(scores) / 4, torch.from_numpy(near.nearest_stranger))
+    tripled = Strangers(strangers.scores.repeat(3, 1), strangers.nearest.repeat(3))
+    once, thrice = (calibrate(scores, labels, list("abcde"), near, one) for one in (strangers, tripled))
+    assert thrice.familiarity.threshold == pytest.approx(once.familiarity.threshold, abs=0.02)
+
+
+def test_a_classifier_of_many_classes_is_calibrated_by_classes_left_out(make):
+    words = ["apple", "pear", "car", "bike", "rain", "sun", "paris", "london", "anna"]
+    texts = [f"the {word} is in a {other} {word}" for word in words for other in ("plum", "boat", "snow")]
+    state = make("instant").fit(texts, [text.split()[1] for text in texts]).fitted_state()
+    found, strangers = state.method.left_out(), state.method.strangers()
+    near = Nearness(
+        found.near.numpy(), found.nearest.double().numpy(), found.nearest_stranger.double().numpy()
+    )
+    asked = found.scores.numpy(), found.labels.tolist(), state.method.classes, near
+    assert state.calibration == calibrate(*asked, strangers)
+    assert state.calibration != calibrate(*asked)

@@ -14,6 +14,7 @@ from repcl.methods.frozen.left_out import nearest_others, row_keys, spread_sampl
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.frozen.ncm import NCM
 from repcl.methods.frozen.refit import Refit
+from repcl.methods.frozen.strangers import whole_classes, without_their_classes
 from tests.conftest import tiny_encoder, toy_task
 
 TASK = toy_task("sentence", "fruit", "vehicle", "weather")
@@ -23,7 +24,7 @@ def learned(chosen: type[FrozenMethod], examples: list[Example], **settings: Any
     encoder = tiny_encoder()
     with seeded(7, 0, encoder.device):
         method = chosen(encoder, chosen.Settings(**settings), seed=7).eval()
-    method.learn(Task(TASK.classes, examples, []))
+    method.learn(Task(tuple(dict.fromkeys(one.label for one in examples)), examples, []))
     return method
 
 
@@ -157,3 +158,54 @@ def test_recall_is_averaged_over_classes() -> None:
 
 def test_classes_of_similar_size_are_left_as_they_are() -> None:
     assert not learned(Instant, TASK.train, features=40).is_balanced
+
+
+NINE = [
+    Example(f"the {word} is in a {other} {word}", word)
+    for word in ("apple", "pear", "car", "bike", "rain", "sun", "paris", "london", "anna")
+    for other in ("plum", "boat", "snow", "city")
+]
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_strangers_look_as_they_do_to_a_learner_that_never_saw_their_class(balanced: bool) -> None:
+    settings = {"features": 40, "maps": 2, "ridge": 0.5, "balanced": balanced}
+    method = learned(Instant, NINE, **settings)
+    found = method.strangers()
+    assert len(found.scores) == len(NINE)
+    for index, name in enumerate(method.classes):
+        own = [one for one in NINE if one.label == name]
+        rest = learned(Instant, [one for one in NINE if one.label != name], **settings)
+        is_own = found.scores[:, index].isneginf()
+        scores = torch.cat([found.scores[is_own, :index], found.scores[is_own, index + 1 :]], dim=1)
+        order = [rest.classes.index(other) for other in method.classes if other != name]
+        expected = torch.cat([rest.scores(own)[:, order], rest.nearness(own)[:, None]], dim=1)
+        seen = torch.cat([scores, found.nearest[is_own, None]], dim=1)
+        torch.testing.assert_close(
+            torch.tensor(sorted(seen.tolist())), torch.tensor(sorted(expected.tolist())), rtol=0.0, atol=1e-4
+        )
+
+
+def test_few_classes_are_no_sample_of_others() -> None:
+    assert learned(Instant, TASK.train, features=40).strangers() is None
+    assert learned(NCM, NINE).strangers() is None
+
+
+def test_classes_are_left_out_whole_in_an_order_of_their_texts() -> None:
+    labels = torch.tensor([8, 8, *range(8), 9, 9, 9])
+    keys = torch.tensor([50, 3, *range(10, 18), 1, 2, 4])
+    found = [sorted(part.tolist()) for part in whole_classes(labels, keys, 23)]
+    assert found == [[0, 1], *([row] for row in range(2, 10))]  # 9 has more than an eighth of 23 texts
+    assert [part.tolist() for part in whole_classes(labels, keys, 8)] == [[row] for row in range(2, 10)]
+
+
+@pytest.mark.parametrize(("classes", "most", "found"), [(7, 100, 0), (8, 100, 8), (30, 16, 8), (30, 40, 20)])
+def test_eight_classes_or_half_the_texts_are_left_out(classes: int, most: int, found: int) -> None:
+    assert len(whole_classes(torch.arange(classes), torch.arange(classes), most)) == found
+
+
+def test_a_direction_that_only_a_class_has_stays_within_bounds() -> None:
+    """Its leverage would be 1 without a ridge; what is left of it must be a number."""
+    solved = torch.tensor([[1.0, 0.0]])
+    found = without_their_classes(solved, torch.tensor([[0.5, 0.0]], dtype=torch.float64), [1])
+    assert bool(found.isfinite().all())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from repcl.classifier.answering import Scores, centered, probabilities, sigmoid, signs_of
 from repcl.classifier.store.records import Calibration, Familiarity
 from repcl.errors import InvalidSetting
+from repcl.methods.frozen.strangers import Strangers
 
 ACCEPTED = 0.95
 """Share of in-scope texts that the automatic threshold lets pass."""
@@ -41,7 +42,11 @@ class Nearness:
 
 
 def calibrate(
-    scores: Scores, labels: Sequence[int], names: Sequence[str] = (), nearness: Nearness | None = None
+    scores: Scores,
+    labels: Sequence[int],
+    names: Sequence[str] = (),
+    nearness: Nearness | None = None,
+    strangers: Strangers | None = None,
 ) -> Calibration:
     """Choose temperature and thresholds by texts of known classes, scored as if they had not been learned.
 
@@ -50,6 +55,8 @@ def calibrate(
         labels: the column of each text's class.
         names: of the classes, for thresholds of their own.
         nearness: of some of the texts, if embeddings are kept.
+        strangers: texts as they would look had their class not been learned; where there are none, the
+            texts that nearness is of, without the scores of their own class.
     """
     if np.isnan(scores).any() or np.isposinf(scores).any():
         raise InvalidSetting(
@@ -65,55 +72,69 @@ def calibrate(
         temperature=temperature,
         threshold=least_of(np.concatenate(highest)),
         texts=len(columns),
-        familiarity=_familiarity_of(scores, columns, temperature, names, nearness) if nearness else None,
+        familiarity=_familiarity_of(scores, columns, temperature, names, nearness, strangers)
+        if nearness
+        else None,
     )
 
 
 def _familiarity_of(
-    scores: Scores, labels: NDArray[Any], temperature: float, names: Sequence[str], nearness: Nearness
+    scores: Scores,
+    labels: NDArray[Any],
+    temperature: float,
+    names: Sequence[str],
+    nearness: Nearness,
+    strangers: Strangers | None,
 ) -> Familiarity | None:
     """Familiarity of texts with one label each."""
     rows = nearness.texts
     if len(rows) < ENOUGH or scores.shape[1] < 3:
         return None
-    known, strange = scores[rows], scores[rows].copy()
-    strange[np.arange(len(rows)), labels[rows]] = -np.inf
-    return familiarity(
-        probabilities(known, temperature), probabilities(strange, temperature), names, nearness
-    )
+    known = probabilities(scores[rows], temperature)
+    if strangers is not None:
+        strange = probabilities(strangers.scores.double().numpy(), temperature)
+        return familiarity(known, signs_of(strange, strangers.nearest.double().numpy()), names, nearness)
+    crossed_out = scores[rows]
+    crossed_out[np.arange(len(rows)), labels[rows]] = -np.inf
+    strange = probabilities(crossed_out, temperature)
+    return familiarity(known, signs_of(strange, nearness.nearest_stranger), names, nearness)
 
 
 def familiarity(known: Scores, strange: Scores, names: Sequence[str], nearness: Nearness) -> Familiarity:
-    """Tell texts of known classes from the same texts as they would look if their class were not known.
+    """Tell texts of known classes from texts as they would look if their class were not known.
 
     Args:
         known: probabilities of the texts that nearness is of, (texts, classes).
-        strange: the same without their own classes.
+        strange: signs of the others, (texts, 2).
         names: of the classes.
-        nearness: of the texts to others.
+        nearness: of the known texts to others.
     """
     from sklearn.linear_model import LogisticRegression  # takes a second to import
 
-    rows = nearness.texts
-    signs = np.concatenate([signs_of(known, nearness.nearest), signs_of(strange, nearness.nearest_stranger)])
-    center, spread = signs.mean(axis=0), np.maximum(signs.std(axis=0), 1e-6)
-    is_known = np.repeat([1, 0], len(rows))
-    model = LogisticRegression().fit((signs - center) / spread, is_known)
+    signs = signs_of(known, nearness.nearest)
+    both = np.concatenate([signs, strange])
+    center, spread = both.mean(axis=0), np.maximum(both.std(axis=0), 1e-6)
+    is_known = np.repeat([1, 0], [len(signs), len(strange)])
+    weight = np.where(is_known, 1.0, len(signs) / len(strange))  # as if there were as many of both
+    model = LogisticRegression().fit((both - center) / spread, is_known, sample_weight=weight)
     weights = model.coef_[0] / spread
     offset = float(model.intercept_[0] - weights @ center)
-    reached = sigmoid(signs[: len(rows)] @ weights + offset)
+    reached = sigmoid(signs @ weights + offset)
     answers = known.argmax(axis=1)
+    given = np.bincount(answers)
     own = {
         names[int(index)]: least_of(reached[answers == index])
-        for index in np.flatnonzero(np.bincount(answers) >= ENOUGH_OF_A_CLASS)
+        for index in np.flatnonzero(given >= ENOUGH_OF_A_CLASS)
     }
+    # classes of many texts are often the easier ones; with them the others would be held to too much
+    of_others = reached[given[answers] < ENOUGH_OF_A_CLASS]
     return Familiarity(
         confidence=float(weights[0]),
         nearness=float(weights[1]),
         offset=offset,
-        threshold=least_of(reached),
+        threshold=least_of(of_others if len(of_others) >= ENOUGH else reached),
         class_thresholds=own,
-        least_nearness=min(1.0, float(nearness.nearest.min())) if len(rows) >= ENOUGH_TO_BE_FAR else None,
+        least_nearness=min(1.0, float(nearness.nearest.min())) if len(signs) >= ENOUGH_TO_BE_FAR else None,
     )
 
 

@@ -222,4 +222,5 @@ def _calibrated_by_left_out(
         labels.tolist(),
         method.classes,
         Nearness(np.arange(len(asked)), nearest.double().numpy(), stranger.double().numpy()),
+        method.strangers(),
     )

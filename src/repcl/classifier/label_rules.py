@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repcl.classifier.answering import Scores, sigmoid, threshold_number
+from repcl.classifier.answering import Scores, sigmoid, signs_of, threshold_number
 from repcl.classifier.calibration import ENOUGH, Nearness, familiarity, least_of
 from repcl.classifier.store.records import Calibration, LabelRule, LabelRules
 from repcl.methods.frozen.shared_texts import LeftOutTexts
@@ -38,14 +38,13 @@ def calibrate_labels(left: LeftOutTexts, names: Sequence[str]) -> Calibration:
     found = label_probabilities(scores, rules, names)
     near = Nearness(left.near.numpy(), left.nearest.double().numpy(), left.nearest_stranger.double().numpy())
     known = found[near.texts]
+    strange = signs_of(np.where(has_label[near.texts], 0.0, known), near.nearest_stranger)
     is_told = len(near.texts) >= ENOUGH and scores.shape[1] >= 3
     return Calibration(
         threshold=least_of(found.max(axis=1)),
         texts=len(scores),
         labels=rules,
-        familiarity=familiarity(known, np.where(has_label[near.texts], 0.0, known), names, near)
-        if is_told
-        else None,
+        familiarity=familiarity(known, strange, names, near) if is_told else None,
     )
 
 

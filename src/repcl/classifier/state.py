@@ -171,8 +171,9 @@ class ClassifierState:
         if self.is_multilabel:
             self.calibration, self.checked = self._ask_about_labels()
             return self.checked
-        asked = self._ask()
-        self.calibration = calibrate(asked.scores, asked.labels, self.method.classes, asked.nearness)
+        asked, method = self._ask(), self.method
+        strangers = method.strangers() if isinstance(method, FrozenMethod) and method.leaves_out else None
+        self.calibration = calibrate(asked.scores, asked.labels, method.classes, asked.nearness, strangers)
         self.checked, self.margins = asked.checks, asked.margins
         return self.checked
 

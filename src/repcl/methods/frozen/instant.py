@@ -1,6 +1,6 @@
 """Instant (after RanPAC, McDonnell et al., 2023): ridge regression on random features of a frozen encoder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +11,9 @@ from repcl.allocator import release_freed_memory
 from repcl.methods.base import Method
 from repcl.methods.frozen.left_out import (
     MOST_ASKED,
+    MOST_PAIRS,
     ClassMeansWithout,
+    nearest_others,
     products,
     row_keys,
     spread_sample,
@@ -22,6 +24,7 @@ from repcl.methods.frozen.method import FrozenMethod, SharingSettings
 from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures
 from repcl.methods.frozen.ridge import choose_ridge, half_solved, ridge_factor, ridge_weights
 from repcl.methods.frozen.shared_texts import without_the_text
+from repcl.methods.frozen.strangers import Strangers, whole_classes, without_their_classes
 from repcl.methods.frozen.sums import Moments
 from repcl.methods.search_ranges import Choices, Dimension
 from repcl.methods.settings import MethodSettings
@@ -30,6 +33,8 @@ UNEVEN = 3
 """How many times larger than the smallest class the largest must be for balancing to be considered."""
 AT_A_TIME, MOST_SCORES = 250, 10**6
 """Texts that are left out at a time, and the most scores that they may have together."""
+MOST_STRANGE_SCORES = 4 * 10**6
+"""The most scores of texts whose classes are left out."""
 WORTH_IT = 0.01
 """Recall that balancing has to add."""
 
@@ -164,6 +169,34 @@ class Instant(FrozenMethod):
             mean_products=products(solved_means, solved_means),
         )
         return left.scores(features @ weights, means @ weights, labels)
+
+    def strangers(self, most: int = MOST_ASKED) -> Strangers | None:
+        """At most so many learned texts, each without its whole class; None where classes are too large."""
+        kept = self.ledger.kept
+        keys = row_keys(kept.rows)
+        classes = whole_classes(kept.labels, keys, min(most, MOST_STRANGE_SCORES // len(self.classes)))
+        if not classes:
+            return None
+        asked = torch.cat(classes)
+        few = spread_sample(kept.labels[asked], keys[asked], MOST_PAIRS // len(kept.rows))
+        _, nearest = nearest_others(kept, keys, asked[few])
+        scores = self._without_empty(self._scores_without(classes))[few]
+        scores[torch.arange(len(few)), kept.labels[asked][few].long()] = -torch.inf
+        return Strangers(scores, nearest)
+
+    def _scores_without(self, classes: Sequence[Tensor]) -> Tensor:
+        """Regressed class memberships of the kept rows of some classes, each without its class."""
+        if self._solution is None or not self._factors:
+            self._solution = self.solve()
+        asked, sizes = torch.cat(list(classes)), [len(part) for part in classes]
+        total = torch.zeros(len(asked), len(self.classes), dtype=torch.float64)
+        for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
+            features = self.maps(self.ledger.kept.rows[asked], which) / FEATURE_STEPS
+            solved, fitted = half_solved(factor, features), features @ weights
+            even = float(_even(self.ledger.moments()[which].counts.double())) if self.is_balanced else None
+            total += without_their_classes(solved, fitted, sizes, even=even)
+        release_freed_memory()
+        return total.div_(self.settings.maps)
 
     def left_out_text_scores(self, rows: Tensor, has_label: Tensor) -> Tensor:
         """Regressed class memberships without the text itself, averaged over the maps."""

@@ -32,6 +32,7 @@ from repcl.methods.frozen.left_out import (
 from repcl.methods.frozen.random_features import on_grid
 from repcl.methods.frozen.reader import FrozenReader, FrozenSettings
 from repcl.methods.frozen.shared_texts import LeftOutTexts, SharedLedger, SharedTexts
+from repcl.methods.frozen.strangers import Strangers
 from repcl.methods.frozen.sums import ClassSums
 from repcl.model import fingerprint
 from repcl.training import Stage
@@ -281,6 +282,13 @@ class FrozenMethod(FrozenReader):
         times = copies[torch.searchsorted(known, pairs).clamp(max=len(known) - 1)].double()
         release_freed_memory()
         return self._without_empty(self.left_out_scores(rows, labels, times))
+
+    def strangers(self, most: int = MOST_ASKED) -> Strangers | None:  # noqa: ARG002 (for learners that can)
+        """At most so many learned texts as they would look had none of their class been learned.
+
+        None where the scores of other classes do not depend on the class, or hardly, or not by a closed form.
+        """
+        return None
 
     def nearness(self, examples: Sequence[Example]) -> Tensor:
         """Cosine of each example with the nearest one learned, (examples,)."""
