@@ -184,7 +184,7 @@ def _model_class(config: PretrainedConfig) -> Any:
 def _fill_by_transformers(
     config: PretrainedConfig, weights: Mapping[str, Tensor], dtype: torch.dtype
 ) -> Filled:
-    with quiet_transformers():
+    with _quiet_transformers():
         backbone, told = _model_class(config).from_pretrained(
             None,
             config=config,
@@ -204,7 +204,7 @@ def _fill_by_transformers(
 
 
 @contextmanager
-def quiet_transformers() -> Iterator[None]:
+def _quiet_transformers() -> Iterator[None]:
     """No progress bars and no notes about unused weights while a model is loaded."""
     from transformers.utils import logging as transformers_logging
 
