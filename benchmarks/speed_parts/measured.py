@@ -1,13 +1,14 @@
 """Ratios of CPU time with 95 % intervals, as they are stored and shown."""
 
 import json
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+
+from repcl.experiments.runs.result import processor_name
 
 DRAWS = 2000
 LOW, HIGH = 2.5, 97.5
@@ -46,7 +47,7 @@ class Part:
     def write(self, folder: Path, command: str) -> None:
         """Put it into a file of its name."""
         folder.mkdir(parents=True, exist_ok=True)
-        made = {"command": command, "processor": processor(), "date": time.strftime("%Y-%m-%d")}
+        made = {"command": command, "processor": processor_name(), "date": time.strftime("%Y-%m-%d")}
         text = json.dumps(made | asdict(self), indent=1)
         (folder / f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
 
@@ -90,16 +91,6 @@ def cpu_time(work: Callable[[], object]) -> float:
     start = time.process_time()
     work()
     return time.process_time() - start
-
-
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.machine()
 
 
 def _grouped(times: Sequence[float] | Groups) -> Groups:

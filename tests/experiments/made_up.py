@@ -48,6 +48,7 @@ def write_run(
     settings: dict[str, object] | None = None,
     preset: str = "cpu",
     seconds: Seconds | None = None,
+    processor: str | None = None,
     wrong: Sequence[WrongText] = (),
 ) -> Result:
     """A result with its predictions, laid out as `run_experiment` does."""
@@ -66,6 +67,7 @@ def write_run(
         command=f"repcl bench --benchmark {benchmark} --method {row}",
         versions={"python": "3.11.9", "repcl": "0.1.0", "torch": "2.13.0"},
         threads=1,
+        processor=processor,
         data=DataSummary(
             files={"train.csv": "0" * 64},
             train=20 * sum(map(len, classes)),

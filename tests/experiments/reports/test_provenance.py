@@ -94,6 +94,34 @@ def test_a_method_whose_runs_all_read_stored_embeddings_is_named(tmp_path):
     assert shown.notes[0].endswith("Stored embeddings were read, which saves time: ncm.")
 
 
+def made_on(out, *processors):
+    for number, name in enumerate(processors):
+        write_run(
+            out,
+            "fea",
+            two_tasks([True, True]),
+            classes=[["old"], ["new"]],
+            round=number,
+            processor=name,
+            seconds=timed(9, 8),
+        )
+    return costs_table(only(out)).notes[1:]
+
+
+def test_costs_name_the_processor_of_all_runs(tmp_path):
+    assert made_on(tmp_path, "Xeon", "Xeon") == ["Processor: Xeon."]
+
+
+def test_costs_warn_of_runs_on_several_processors(tmp_path):
+    assert made_on(tmp_path, "Xeon", None) == [
+        "Made on several processors (Xeon, one that is not known): compare times with caution."
+    ]
+
+
+def test_costs_of_earlier_runs_say_nothing_of_their_processor(tmp_path):
+    assert made_on(tmp_path, None, None) == []
+
+
 def test_rows_say_in_how_many_rounds_their_predictions_are_stored(tmp_path):
     write_grid(tmp_path, {"fea": 0.5, "repcl": 0.5, "ncm": 0.5}, rounds=2)
     (tmp_path / "demo/fea/round-1/predictions.jsonl.gz").unlink()

@@ -60,6 +60,11 @@ def test_same_round_twice_gives_the_same_result_apart_from_times(tmp_path):
     assert a == b
 
 
+def test_a_result_says_on_which_processor_it_was_made(monkeypatch):
+    monkeypatch.setattr("repcl.experiments.runs.run.processor_name", lambda: "Xeon")
+    assert run("sequential").processor == "Xeon"
+
+
 @pytest.mark.parametrize(
     ("task", "stage"), [(0, "initial learning"), (1, "memory update"), (2, "replay"), (2, "evaluation")]
 )

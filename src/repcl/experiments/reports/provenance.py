@@ -106,7 +106,7 @@ def costs_table(runs: BenchmarkRuns) -> Table:
         f"{runs.name}: time of one run by stage, and what it keeps",
         columns,
         [[_costs_row(method, stages, by_stage) for method in runs.methods]],
-        [f"Means over rounds; threads of a run: {threads}. {_meaning(runs, by_stage)}"],
+        [f"Means over rounds; threads of a run: {threads}. {_meaning(runs, by_stage)}", *_processors(runs)],
     )
 
 
@@ -187,6 +187,14 @@ def _meaning(runs: BenchmarkRuns, by_stage: SecondsByStage) -> str:
         words = "Time of the processor."
     warm = [method.name for method in runs.methods if not any(map(_is_cold, method.results))]
     return words + (f" Stored embeddings were read, which saves time: {', '.join(warm)}." if warm else "")
+
+
+def _processors(runs: BenchmarkRuns) -> list[str]:
+    """What the runs were made on; who compares times of several processors is warned."""
+    names = dict.fromkeys(result.processor or "one that is not known" for result in runs.results)
+    if len(names) > 1:
+        return [f"Made on several processors ({', '.join(names)}): compare times with caution."]
+    return [f"Processor: {name}." for name in names if runs.results[0].processor]
 
 
 def _costs_row(method: MethodRuns, stages: Sequence[str], by_stage: SecondsByStage) -> Row:

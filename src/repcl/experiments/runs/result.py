@@ -86,6 +86,8 @@ class Result(BaseModel):
     """One method on one round of one benchmark.
 
     Attributes:
+        processor: what it was made on; None in results of earlier versions. Times of two processors cannot be
+            compared.
         finished: when the run ended; None in results of earlier versions.
     """
 
@@ -103,6 +105,7 @@ class Result(BaseModel):
     command: str | None
     versions: dict[str, str]
     threads: int
+    processor: str | None = None
     processes: int = 1
     precision: str = "no"
     finished: AwareDatetime | None = None
@@ -168,6 +171,16 @@ def read_result(path: Path) -> Result:
 def installed_versions() -> dict[str, str]:
     """Versions of what a result depends on."""
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
+
+
+def processor_name() -> str:
+    """The processor of this machine, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.machine()
 
 
 def _check_lengths(lists: Iterable[Sized], known: ValidationInfo) -> None:

@@ -33,7 +33,14 @@ from repcl.experiments.runs.observers import (
     Tell,
 )
 from repcl.experiments.runs.pool import torch_threads
-from repcl.experiments.runs.result import DataSummary, MemorySummary, Result, Seconds, installed_versions
+from repcl.experiments.runs.result import (
+    DataSummary,
+    MemorySummary,
+    Result,
+    Seconds,
+    installed_versions,
+    processor_name,
+)
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
 from repcl.experiments.runs.store import PREDICTIONS, REPRESENTATIONS, Progress, is_folder
 from repcl.experiments.runs.tracking import tracked
@@ -230,6 +237,7 @@ def summarize_run(
         command=options.command,
         versions=installed_versions(),
         threads=options.threads,
+        processor=processor_name(),
         processes=options.processes.number,
         precision=options.processes.precision,
         finished=datetime.now(timezone.utc).replace(microsecond=0),
