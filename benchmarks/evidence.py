@@ -13,7 +13,8 @@ thread.
 
 A run is skipped if `results/` holds the same run, by its fingerprint, with its predictions. Runs in progress
 are kept in `--out`; each that ends is copied to `results/`, where a run made with other settings or without
-predictions is replaced. Capped runs stand in `results/fifty`, the study of RepCL in `results/study`.
+predictions is replaced. Capped runs stand in `results/fifty`, the study of RepCL in `results/study`; the rows
+of `results/study-fast` say what it loses by `speed = "fast"`.
 """
 
 import argparse
@@ -58,6 +59,7 @@ VARIANTS = (
 )
 STUDY_ROUNDS = (5, 6, 7, 8)
 SLOW = "fea.learning_rate=2e-5"
+FAST_ROUNDS = (*STUDY_ROUNDS, 9)
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,8 @@ LISTS: dict[str, tuple[Wanted, ...]] = {
         ),
         Wanted("hwu64", ("repcl@draw-1", "repcl@draw-2"), STUDY_ROUNDS[:1], "study"),
         Wanted("hwu64", ("fea",), STUDY_ROUNDS, "study-slow", settings=(SLOW,)),
+        Wanted("hwu64", ("repcl",), FAST_ROUNDS[-1:], "study"),
+        Wanted("hwu64", ("repcl",), FAST_ROUNDS, "study-fast", settings=("speed=fast",)),
     ),
 }
 
