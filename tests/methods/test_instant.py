@@ -3,22 +3,31 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 from torch import Tensor
 
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting
 from repcl.methods import build_method
 from repcl.methods.base import seeded
-from repcl.methods.frozen import instant
+from repcl.methods.frozen import instant, random_features
 from repcl.methods.frozen.instant import Instant
 from repcl.methods.frozen.random_features import (
     FEATURE_STEPS,
     REPRESENTATION_STEPS,
     WEIGHT_STEPS,
     RandomFeatures,
+    RecentFeatures,
     on_grid,
 )
-from repcl.methods.frozen.ridge import LARGEST_SPECTRUM, RIDGES, choose_ridge, ridge_factor, ridge_weights
+from repcl.methods.frozen.ridge import (
+    LARGEST_SPECTRUM,
+    RIDGES,
+    choose_ridge,
+    one_thread,
+    ridge_factor,
+    ridge_weights,
+)
 from repcl.methods.voting import standardized
 from tests.conftest import tiny_encoder, toy_task
 from tests.methods.frozen_helpers import forget
@@ -205,6 +214,37 @@ def test_features_do_not_depend_on_the_other_rows() -> None:
 
 
 # ---- memory ----------------------------------------------------------------------------------------
+
+
+def test_recent_features_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    maps = RandomFeatures(8, 5, 2, seed=0)
+    rows = on_grid(torch.randn(4, 8, generator=torch.Generator().manual_seed(0)))
+    recent = RecentFeatures(maps)
+    recent(rows[:3], 0)
+    expected, forward, computed = maps(rows, 1), maps.forward, list[int]()
+
+    def counted(rows: Tensor, which: int) -> Tensor:
+        computed.append(len(rows))
+        return forward(rows, which)
+
+    monkeypatch.setattr(maps, "forward", counted)
+    assert torch.equal(recent(rows, 1), expected)
+    assert computed == [1, 1]  # the row that is new, by both maps
+
+
+def test_features_that_are_no_longer_recent_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random_features, "MOST_RECENT", 2)
+    maps = RandomFeatures(8, 5, 2, seed=0)
+    rows = on_grid(torch.randn(4, 8, generator=torch.Generator().manual_seed(0)))
+    recent = RecentFeatures(maps)
+    recent(rows, 0)
+    assert torch.equal(recent(rows, 0), maps(rows, 0))
+
+
+def test_linear_algebra_can_be_held_to_one_thread() -> None:
+    with one_thread():
+        used = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    assert set(used) == {1}
 
 
 def test_the_bytes_of_the_statistics_are_those_of_a_float32_triangle_and_the_class_sums() -> None:

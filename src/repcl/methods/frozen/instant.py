@@ -21,7 +21,7 @@ from repcl.methods.frozen.left_out import (
     without_itself,
 )
 from repcl.methods.frozen.method import FrozenMethod, SharingSettings
-from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures
+from repcl.methods.frozen.random_features import FEATURE_STEPS, RandomFeatures, RecentFeatures
 from repcl.methods.frozen.ridge import choose_ridge, half_solved, ridge_factor, ridge_weights
 from repcl.methods.frozen.shared_texts import without_the_text
 from repcl.methods.frozen.strangers import Strangers, whole_classes, without_their_classes
@@ -96,6 +96,7 @@ class Instant(FrozenMethod):
         self.is_balanced = False
         size, settings = self.encoder.representation_size, self.settings
         self.maps = RandomFeatures(size, settings.features, settings.maps, seed=settings.map_seed)
+        self._recent = RecentFeatures(self.maps)
 
     def new_sums(self) -> list[Moments]:
         """Gram matrix, class sums and counts of each map."""
@@ -153,7 +154,7 @@ class Instant(FrozenMethod):
         balanced: bool,
     ) -> Tensor:
         """Regressed class memberships by one map, each without the row itself."""
-        features, moments = self.maps(rows, which) / FEATURE_STEPS, self.ledger.moments()[which]
+        features, moments = self._recent(rows, which) / FEATURE_STEPS, self.ledger.moments()[which]
         solved = half_solved(factor, features)
         if not balanced:
             return without_itself(features @ weights, times * products(solved, solved), labels)
@@ -191,7 +192,7 @@ class Instant(FrozenMethod):
         asked, sizes = torch.cat(list(classes)), [len(part) for part in classes]
         total = torch.zeros(len(asked), len(self.classes), dtype=torch.float64)
         for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
-            features = self.maps(self.ledger.kept.rows[asked], which) / FEATURE_STEPS
+            features = self._recent(self.ledger.kept.rows[asked], which) / FEATURE_STEPS
             solved, fitted = half_solved(factor, features), features @ weights
             even = float(_even(self.ledger.moments()[which].counts.double())) if self.is_balanced else None
             total += without_their_classes(solved, fitted, sizes, even=even)
@@ -204,7 +205,7 @@ class Instant(FrozenMethod):
             self._solution = self.solve()
         found = []
         for which, (factor, weights) in enumerate(zip(self._factors, self._solution, strict=True)):
-            features = self.maps(rows, which) / FEATURE_STEPS
+            features = self._recent(rows, which) / FEATURE_STEPS
             solved = half_solved(factor, features)
             found.append(without_the_text(features @ weights, products(solved, solved), has_label))
         return torch.stack(found).mean(dim=0)

@@ -19,6 +19,9 @@ than its error."""
 PART = 256
 """Features that are computed again at a time; so many stay in the processor's cache."""
 
+MOST_RECENT = 2000
+"""Rows whose features stay in memory."""
+
 
 def on_grid(representations: Tensor) -> Tensor:
     """Representations at unit length, in whole steps of 16 bits."""
@@ -77,3 +80,28 @@ class RandomFeatures(nn.Module):
         weights = self.weights[which][column].double()
         exact = weights.mul_(rows[row]).sum(dim=1)  # whole numbers below 2^53
         found[row, column] = (exact.relu() * SCALE).round()
+
+
+class RecentFeatures:
+    """Features of rows by all maps, the last ones in memory, for most rows are asked about again and again.
+
+    Args:
+        maps: compute them.
+    """
+
+    def __init__(self, maps: RandomFeatures) -> None:
+        self.maps = maps
+        self._found: dict[bytes, Tensor] = {}  # (maps, features) in 16 bits
+
+    def __call__(self, rows: Tensor, which: int) -> Tensor:
+        """Features by one map, as it gives them."""
+        keys = [row.tobytes() for row in rows.numpy()]
+        missing = {key: index for index, key in enumerate(keys) if key not in self._found}
+        if missing:
+            new, maps = rows[list(missing.values())], range(self.maps.shape[0])
+            made = torch.stack([self.maps(new, one).short() for one in maps], dim=1)
+            self._found.update(zip(missing, map(torch.clone, made), strict=True))
+        found = torch.stack([self._found[key][which] for key in keys]).double()
+        while len(self._found) > MOST_RECENT:
+            del self._found[next(iter(self._found))]
+        return found

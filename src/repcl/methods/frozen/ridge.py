@@ -1,12 +1,30 @@
 """Ridge regression from its sufficient statistics, and the choice of the ridge without held-out examples."""
 
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 RIDGES = torch.logspace(-1, 4, 21, dtype=torch.float64)
 LARGEST_SPECTRUM = 500
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Let NumPy and SciPy compute with one thread, or the bits would depend on the machine."""
+    limited: AbstractContextManager[Any] = _linear_algebra().limit(limits=1)
+    return limited
+
+
+@cache
+def _linear_algebra() -> ThreadpoolController:
+    """The libraries that they compute with; to look for them takes milliseconds, so it is done once."""
+    import scipy.linalg  # noqa: F401 (loads its library)
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 def ridge_factor(gram: Tensor, ridge: float) -> Tensor:
@@ -20,8 +38,7 @@ def ridge_factor(gram: Tensor, ridge: float) -> Tensor:
     from scipy.linalg import cho_factor  # takes half a second, and answering needs none
 
     gram.diagonal().add_(ridge)
-    # SciPy takes two thirds of torch's time; one thread, or the bits would depend on the machine.
-    with threadpool_limits(1):
+    with one_thread():  # SciPy takes two thirds of torch's time
         factor, _ = cho_factor(gram.numpy().T, lower=True, overwrite_a=True, check_finite=False)
     return torch.from_numpy(factor)
 
@@ -35,7 +52,7 @@ def ridge_weights(factor: Tensor, targets: Tensor) -> Tensor:
     """
     from scipy.linalg import cho_solve
 
-    with threadpool_limits(1):
+    with one_thread():
         solved = cho_solve((factor.numpy(), True), targets.numpy(), overwrite_b=True, check_finite=False)
     return torch.from_numpy(solved)
 
@@ -49,7 +66,7 @@ def half_solved(factor: Tensor, rows: Tensor) -> Tensor:
     """
     from scipy.linalg import solve_triangular
 
-    with threadpool_limits(1):
+    with one_thread():
         solved = solve_triangular(
             factor.numpy(),
             rows.numpy().T.astype(np.float32),

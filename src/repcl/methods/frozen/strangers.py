@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from repcl.methods.frozen.left_out import SURE
+from repcl.methods.frozen.ridge import one_thread
 
 Rows = NDArray[np.float64]
 FEWEST_CLASSES = 8
@@ -64,7 +64,7 @@ def without_their_classes(
         even: the weight of each class where all weigh the same.
     """
     by_class = [torch.split(part.double(), list(sizes)) for part in (solved, fitted)]
-    with threadpool_limits(1):  # or the bits would depend on the number of threads
+    with one_thread():
         found = [
             _without_class(rows.numpy(), fits.numpy(), even) for rows, fits in zip(*by_class, strict=True)
         ]

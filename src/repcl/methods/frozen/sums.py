@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -130,11 +131,11 @@ class Moments(ClassSums):
 
     def add_products(self, features: Tensor, *, sign: int = 1) -> None:
         """Add examples to the products only, whatever their classes, or take them away."""
-        square = features.new_zeros(self.size, self.size)
+        triangle, products = _rows_of_triangle(self.size), self.products.numpy()
         for start in range(0, self.size, BLOCK):  # the lower triangle is not needed
-            block = features[:, start : start + BLOCK]
-            square[start : start + BLOCK, start:] = block.T @ features[:, start:]
-        self.products += sign * square.flatten()[_upper_triangle(self.size)].long()
+            block = (features[:, start : start + BLOCK].T @ features[:, start:]).mul_(sign).long().numpy()
+            for index, row in enumerate(block):
+                products[triangle[start + index]] += row[index:]
 
     def absorb(self, other: ClassSums, indices: Sequence[int]) -> None:
         """Add the sums of another learner, whose classes have these indices here."""
@@ -144,9 +145,10 @@ class Moments(ClassSums):
 
     def upper_gram(self) -> Tensor:
         """Sum of f fᵀ over all examples, (size, size) in float64, with zeros below the diagonal."""
-        square = torch.zeros(self.size * self.size, dtype=torch.float64)
-        square[_upper_triangle(self.size)] = self.products.double()
-        return square.view(self.size, self.size)
+        square, products = np.zeros((self.size, self.size)), self.products.numpy()
+        for index, row in enumerate(_rows_of_triangle(self.size)):
+            square[index, index:] = products[row]
+        return torch.from_numpy(square)
 
     def gram(self) -> Tensor:
         """Sum of f fᵀ over all examples, (size, size) in float64."""
@@ -159,6 +161,7 @@ def _largest(counts: Tensor) -> int:
 
 
 @cache
-def _upper_triangle(size: int) -> Tensor:
-    """Indices of the upper triangle in a flattened (size, size) matrix."""
-    return torch.ones(size, size, dtype=torch.bool).triu().flatten().nonzero()[:, 0]
+def _rows_of_triangle(size: int) -> list[slice]:
+    """Where each row of the upper triangle of a (size, size) matrix is among its numbers."""
+    ends = np.cumsum(np.arange(size, 0, -1)).tolist()
+    return [slice(end - size + index, end) for index, end in enumerate(ends)]
