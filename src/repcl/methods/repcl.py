@@ -21,6 +21,7 @@ from repcl.methods.search_ranges import Dimension, Range
 from repcl.methods.settings import ClassifierSettings, ReplaySettings
 from repcl.model import drop_other_rows, output_indices, output_rows
 from repcl.model.heads import plain_linear
+from repcl.model.products import linear
 from repcl.training import LossTerms, Stage, adversarial_losses, ascend, default_groups, run_stage
 
 IN_PASS_SHARE = 0.25  # most of a batch has to stay readable
@@ -401,7 +402,7 @@ class TokenHead(nn.Module):
         inputs = states if help_ is None else torch.cat([states, help_], dim=1)
         transformed = self.transform(inputs)
         biases = torch.split(self.bias, [len(part) for part in embeddings])
-        scores = map(nn.functional.linear, [transformed] * len(embeddings), embeddings, biases)
+        scores = map(linear, [transformed] * len(embeddings), embeddings, biases)
         return torch.cat(list(scores), dim=1)
 
 

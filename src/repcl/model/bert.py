@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from repcl.model.products import Linear
 from repcl.model.untrusted import Unusable, is_plain, shown
 
 PREFIX = "bert."
@@ -188,9 +189,9 @@ class _SelfAttention(nn.Module):
         super().__init__()
         self.config = config
         self.attention_head_size = config.hidden_size // config.num_attention_heads
-        self.query = nn.Linear(config.hidden_size, config.hidden_size)
-        self.key = nn.Linear(config.hidden_size, config.hidden_size)
-        self.value = nn.Linear(config.hidden_size, config.hidden_size)
+        self.query = Linear(config.hidden_size, config.hidden_size)
+        self.key = Linear(config.hidden_size, config.hidden_size)
+        self.value = Linear(config.hidden_size, config.hidden_size)
         self.dropout = nn.Dropout(config.attention_probs_dropout_prob)
 
     def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
@@ -213,7 +214,7 @@ class _Residual(nn.Module):
 
     def __init__(self, config: BertConfig, size: int) -> None:
         super().__init__()
-        self.dense = nn.Linear(size, config.hidden_size)
+        self.dense = Linear(size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
@@ -236,7 +237,7 @@ class _Attention(nn.Module):
 class _Intermediate(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.dense = Linear(config.hidden_size, config.intermediate_size)
         self.activation = ACTIVATIONS[config.hidden_act]
 
     def forward(self, states: Tensor) -> Tensor:
@@ -270,7 +271,7 @@ class _Pooler(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.dense = Linear(config.hidden_size, config.hidden_size)
 
 
 # ---- attention ------------------------------------------------------------------------------------------

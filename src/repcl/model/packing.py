@@ -7,7 +7,6 @@ texts of one length at a time; then a text gets the bits that it gets among text
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from torch import Tensor
 from repcl.data import Batch
 from repcl.model.bert import additive_mask, attended, by_head
 from repcl.model.lower_layers import has_plain_layers, layers_of
+from repcl.model.products import is_exporting
 
 if TYPE_CHECKING:
     from repcl.model.backbone import Backbone
@@ -39,11 +39,6 @@ def can_pack(encoder: Encoder) -> bool:
         and encoder.processes.precision == "no"
         and not is_exporting()  # an export is handed padded texts
     )
-
-
-def is_exporting() -> bool:
-    """Whether an export is being written; torch would load much to say that none is."""
-    return "torch.onnx" in sys.modules and torch.onnx.is_in_onnx_export()
 
 
 def padded_states(

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from repcl.model.packing import is_exporting
+from repcl.model.products import is_exporting, linear
 
 REPRESENTATION_STEPS = 2**15
 """Steps of the grid on which representations lie, per unit."""
@@ -67,7 +67,7 @@ class RandomFeatures(nn.Module):
             # it need not be exact, for its representations are not either
             weights = self.weights[which].T.contiguous()  # as they are multiplied, and not turned every time
             return ((rows.float() @ weights).relu() * SCALE).round().double()
-        rough = (rows.float() @ self.weights[which].T).relu_().mul_(SCALE)
+        rough = linear(rows.float(), self.weights[which]).relu_().mul_(SCALE)
         found = rough.round().double()
         rough -= rough.floor()
         row, column = (rough.sub_(0.5).abs_() < UNSURE).nonzero(as_tuple=True)
