@@ -1,4 +1,4 @@
-"""What becomes of freed memory: kept from step to step in training, given back after large computations."""
+"""What becomes of freed memory: kept from step to step, given back after epochs and large computations."""
 
 import ctypes
 import platform
