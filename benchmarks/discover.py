@@ -21,7 +21,7 @@ from repcl import ContinualClassifier
 from repcl.benchmarks import load_benchmark
 from repcl.classifier.discovery import discover
 from repcl.classifier.grouping import group_vectors, learned_guide
-from repcl.classifier.vectors import embed, kept
+from repcl.classifier.vectors import embed, kept, of_last_layer
 from repcl.data import Example
 
 
@@ -91,8 +91,10 @@ def found_among_all(
 def grouped_alone(classifier: ContinualClassifier, strangers: list[Example]) -> dict[str, Any]:
     """The grouping by itself: every text of an unlearned class, and no other."""
     state = classifier.fitted_state()
-    vectors, labels = embed(state, strangers), [example.label for example in strangers]
-    suggested, separation = group_vectors(vectors, guide=learned_guide(*kept(state)))
+    vectors, labels = of_last_layer(state, embed(state, strangers)), [example.label for example in strangers]
+    learned, classes = kept(state)
+    guide = learned_guide(of_last_layer(state, learned), classes)
+    suggested, separation = group_vectors(vectors, guide=guide)
     told, _ = group_vectors(vectors, len(set(labels)))
     return {
         "alone_groups_suggested": len(np.unique(suggested)),

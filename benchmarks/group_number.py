@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from repcl import ContinualClassifier
 from repcl.benchmarks import load_benchmark
 from repcl.classifier.grouping import group_vectors, learned_guide
-from repcl.classifier.vectors import embed, kept
+from repcl.classifier.vectors import embed, kept, of_last_layer
 from repcl.data import Example
 
 CASES = ("20 of each", "5 of each", "uneven")
@@ -69,12 +69,13 @@ def measure(
     classifier = ContinualClassifier(options.method, holdout_per_class=0, memory_per_class=20)
     classifier.fit(start, [one.label for one in start])
     state = classifier.fitted_state()
-    guide = learned_guide(*kept(state))
+    vectors, labels = kept(state)
+    guide = learned_guide(of_last_layer(state, vectors), labels)
     uneven = np.exp(draw.normal(2.3, 0.9, len(others))).astype(int).clip(min=1).tolist()
     result = {}
     for case, counts in zip(CASES, ([20] * len(others), [5] * len(others), uneven), strict=True):
         strangers = some_of_each(asked, others, counts, draw)
-        groups, _ = group_vectors(embed(state, strangers), guide=guide)
+        groups, _ = group_vectors(of_last_layer(state, embed(state, strangers)), guide=guide)
         result[case] = {
             "classes": len(others),
             "texts": len(strangers),

@@ -5,6 +5,8 @@ import pytest
 
 from repcl.classifier.discovery import discover
 from repcl.classifier.grouping import group_vectors
+from repcl.classifier.inputs import as_examples
+from repcl.classifier.vectors import embed, of_last_layer
 from repcl.errors import InvalidSetting
 from tests.classifier.conftest import toy
 
@@ -75,3 +77,19 @@ def test_where_everything_is_known_there_is_no_group(make):
     classifier = make().fit(*toy("fruit", "vehicle"))
     found = discover(classifier, toy("weather")[0], threshold=0.0)
     assert (found.unknown, found.groups) == (0, ())
+
+
+def test_sentences_are_grouped_by_the_last_layer(make):
+    deep, last = (
+        make("instant", settings={"layers": layers}).fit(*toy("fruit", "vehicle")).fitted_state()
+        for layers in ((0.5, 1.0), (1.0,))
+    )
+    examples = as_examples(toy("weather")[0])
+    found = of_last_layer(deep, embed(deep, examples))
+    assert found == pytest.approx(embed(last, examples), abs=1e-4)  # the grid on which they lie
+
+
+def test_vectors_of_a_single_layer_stay_as_they_are(make):
+    state = make().fit(*toy("fruit", "vehicle")).fitted_state()
+    vectors = embed(state, as_examples(toy("weather")[0]))
+    assert of_last_layer(state, vectors) is vectors

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
-from repcl.classifier.grouping import FEW_TEXTS, Guide, group_vectors, learned_guide, merge_gaps
+from repcl.classifier.grouping import FEW_TEXTS, GROWTH, Guide, group_vectors, learned_guide, merge_gaps
 
 
 def classes(count: int, each: int, *, noise: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -83,3 +83,21 @@ def test_texts_in_one_place_are_one_group():
     labels, separation = group_vectors(np.ones((10, 4)))
     assert set(labels.tolist()) == {0}
     assert separation is None
+
+
+def test_far_apart_classes_come_out_exactly_whatever_their_size():
+    known, labels = classes(10, 20, noise=0.3)
+    guide = learned_guide(known, labels)
+    for count, each in ((3, 4), (3, 60), (25, 4), (25, 40)):
+        strangers, _ = classes(count, each, noise=0.3, seed=count)
+        assert len(set(group_vectors(strangers, guide=guide)[0].tolist())) == count
+
+
+def test_the_gap_grows_beyond_the_sizes_that_were_measured_as_it_grew_between_them():
+    guide = Guide(classes=10**9, sizes=np.log([2, 4, 8]).tolist(), gaps=[1.0, 1.5, 2.0])
+    assert guide.log_gap(32, spread=1.0) == pytest.approx(3.0)  # one half for each doubling
+
+
+def test_where_two_sizes_were_measured_growth_is_the_usual_one():
+    guide = Guide(classes=10**9, sizes=np.log([2, 4]).tolist(), gaps=[1.0, 1.5])
+    assert guide.log_gap(8, spread=1.0) == pytest.approx(1.5 + GROWTH * np.log(2))

@@ -9,7 +9,8 @@ import numpy as np
 from repcl.classifier.estimator import ContinualClassifier
 from repcl.classifier.grouping import group_vectors, learned_guide
 from repcl.classifier.inputs import as_examples
-from repcl.classifier.vectors import Labels, Vectors, embed, kept
+from repcl.classifier.state import ClassifierState
+from repcl.classifier.vectors import Labels, Vectors, embed, kept, of_last_layer
 from repcl.data import Example
 from repcl.errors import InvalidSetting
 from repcl.methods.frozen.method import FrozenMethod
@@ -74,13 +75,7 @@ def discover(
             f"Expected at most {len(unique)} groups for as many unknown texts, found {groups}."
         )
     known = kept(state) if groups is None and len(unique) > FEWEST_GUIDED else None
-    found, separation = grouped(
-        unique,
-        embed(state, unique),
-        known=known,
-        is_trained=not isinstance(state.method, FrozenMethod),
-        groups=groups,
-    )
+    found, separation = grouped(state, unique, embed(state, unique), known=known, groups=groups)
     return Discovery(
         asked=len(examples),
         unknown=len(unknown),
@@ -91,25 +86,26 @@ def discover(
 
 
 def grouped(
+    state: ClassifierState,
     examples: Sequence[Example],
     vectors: Vectors,
     *,
     known: tuple[Vectors, Labels] | None,
-    is_trained: bool,
     groups: int | None = None,
 ) -> tuple[tuple[Group, ...], float | None]:
     """Examples in groups of alike ones, the largest first, and how far these are apart.
 
     Args:
+        state: made the vectors.
         examples: each once.
         vectors: of the examples, (examples, size).
         known: vectors and classes of learned texts, which say how far apart classes are.
-        is_trained: whether the vectors were trained to tell the learned classes apart.
         groups: how many to form, where `known` does not decide.
     """
-    guide = None
+    guide, vectors = None, of_last_layer(state, vectors)
     if groups is None and known is not None and len(examples) > FEWEST_GUIDED:
-        guide = learned_guide(*known, is_trained=is_trained)
+        is_trained = not isinstance(state.method, FrozenMethod)
+        guide = learned_guide(of_last_layer(state, known[0]), known[1], is_trained=is_trained)
     labels, separation = group_vectors(vectors, groups, guide)
     return _groups(examples, vectors, labels), separation
 

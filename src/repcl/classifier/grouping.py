@@ -7,7 +7,9 @@ compared between large and small groups: it is called the *gap* of a merge here.
 Where to stop is read off the classes that were learned. Their kept texts form a tree of their own, with as
 many texts of each class as the groups in question have; the gap at which that tree has as many groups as
 there are classes is the gap of a class. The number of groups is the one for which both sides agree: with so
-many groups, and so many texts in each, the gap of a class leaves just so many groups.
+many groups, and so many texts in each, the gap of a class leaves just so many groups. Few numbers disagree
+much, for larger groups have wider gaps, so a single crossing would be a matter of chance: a line through the
+disagreement of all numbers that are likely says where they agree.
 """
 
 from collections.abc import Sequence
@@ -26,23 +28,27 @@ MAX_TREE = 2000
 # Chosen on training texts of demo, HWU64, BANKING77 and CLINC150 (benchmarks/group_number.py).
 FEW_TEXTS = 10.0
 """Added to the size of groups: with so many texts the mean of a group counts half."""
-USUAL_GAP = 0.12
+USUAL_GAP = 0.1
 """The gap of a class of ten texts, where no learned class tells: a share of the spread of all texts."""
-GROWTH = 0.25
-"""The gap grows with this power of the number of texts of a group, beyond what was measured."""
-CROWDING = 1.2
-"""The gap of k groups is 1 + 1.2 / k times as large: the nearest of few classes are not as near."""
-USUAL_WEIGHT = 6.0
-"""The usual gap counts as much as six learned classes."""
-USUAL_SIZE = 10.0
-SIZE_WEIGHT = 0.2
-"""How much groups of ten texts are preferred where the gap says little."""
+GROWTH = 0.15
+"""The gap grows with this power of the number of texts of a group, where no learned class tells."""
+USUAL_WEIGHT = 3.0
+"""The usual gap counts as much as three learned classes."""
+TEN = 10.0
+USUAL_SIZE = 12.0
+SIZE_WEIGHT = 0.1
+"""How much groups of twelve texts are preferred where the gap says little."""
+LIKELY = 0.7
+"""Numbers count less in the line the further they are from the one of groups of twelve texts: this is the
+standard deviation of their logarithms."""
 
 ASKED = (2, 3, 5, 8, 13, 20)
 """Texts of each learned class with which the gap is measured."""
 MOST_ASKED = 1500
 DRAWS = 2
 STEPS = 60
+FEWEST_SIZES = 3
+"""Sizes of learned classes by which growth can be measured."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +74,21 @@ class Guide:
             size: how many texts it has.
             spread: mean squared distance of the texts in question from their mean.
         """
-        usual = float(np.log(USUAL_GAP * spread) + GROWTH * np.log(size / USUAL_SIZE))
+        usual = float(np.log(USUAL_GAP * spread) + GROWTH * np.log(size / TEN))
         if not self.sizes:
             return usual
         beyond = max(0.0, float(np.log(size)) - self.sizes[-1])
-        learned = float(np.interp(np.log(size), self.sizes, self.gaps)) + GROWTH * beyond
+        learned = float(np.interp(np.log(size), self.sizes, self.gaps)) + self._growth() * beyond
         if self.spread:
             learned += float(np.log(spread / self.spread))
         weight = self.classes / (self.classes + USUAL_WEIGHT)
         return weight * learned + (1 - weight) * usual
+
+    def _growth(self) -> float:
+        """The power of the number of texts with which the measured gap grows."""
+        last = slice(-FEWEST_SIZES - 1, None)
+        few = len(self.sizes) < FEWEST_SIZES
+        return GROWTH if few else float(np.polyfit(self.sizes[last], self.gaps[last], 1)[0])
 
 
 def learned_guide(vectors: Vectors, labels: Labels, *, is_trained: bool = False) -> Guide:
@@ -132,14 +144,23 @@ def group_vectors(
 
 def group_number(tree: Vectors, guide: Guide, *, spread: float) -> int:
     """How many groups the leaves of a tree form: at least two, and of two leaves or more on average."""
-    leaves, gaps = len(tree) + 1, np.sort(merge_gaps(tree))[::-1]
-    if gaps[0] <= 0:
+    leaves, gaps, most = len(tree) + 1, merge_gaps(tree), max(2, (len(tree) + 1) // 2)
+    if gaps.max() <= 0:
         return 1  # all texts have one place
-    numbers = np.unique(np.geomspace(2, max(2, leaves // 2), STEPS).round().astype(int))
-    found = [_left(gaps, float(np.exp(guide.log_gap(leaves / number, spread)))) for number in numbers]
-    disagreement = np.abs(np.log(np.array(found) / numbers))
-    unusual = np.abs(np.log(numbers * USUAL_SIZE / leaves))
-    return int(numbers[(disagreement + SIZE_WEIGHT * unusual).argmin()])
+
+    def left(number: float) -> int:
+        """How many groups the gap of a class leaves, if its size is that of so many groups."""
+        return 1 + int((gaps > np.exp(guide.log_gap(leaves / number, spread))).sum())
+
+    if most == 2:
+        return 2
+    numbers = np.geomspace(2, most, STEPS)
+    unusual = np.log(numbers * USUAL_SIZE / leaves)
+    disagreement = np.log([left(number) for number in numbers]) - np.log(numbers)
+    # weights of squares are the squares of those that polyfit takes
+    slope, offset = np.polyfit(unusual, disagreement, 1, w=np.exp(-((unusual / LIKELY) ** 2) / 4))
+    agreed = -slope * offset / (slope**2 + SIZE_WEIGHT)  # the least of disagreement² + SIZE_WEIGHT · unusual²
+    return min(max(2, left(np.clip(np.exp(agreed) * leaves / USUAL_SIZE, 2, most))), most)
 
 
 def merge_gaps(tree: Vectors) -> NDArray[np.float64]:
@@ -154,13 +175,6 @@ def merge_gaps(tree: Vectors) -> NDArray[np.float64]:
     return gaps[leaves:]
 
 
-def _left(gaps: Vectors, gap: float) -> int:
-    """How many groups are left by a gap, from the gaps of merges in descending order."""
-    crowding = 1 + CROWDING / (np.arange(len(gaps)) + 1.5)
-    is_wide = np.flatnonzero(gaps >= gap * crowding)
-    return int(is_wide[-1]) + 2 if len(is_wide) else 1
-
-
 def _gap_of_classes(vectors: Vectors, classes: int) -> float | None:
     """Log of the gap that leaves about as many groups as there are classes; None with too few texts."""
     fewest, most = max(0, int(0.9 * classes) - 2), int(np.ceil(1.1 * classes))
@@ -169,7 +183,7 @@ def _gap_of_classes(vectors: Vectors, classes: int) -> float | None:
     gaps = np.sort(merge_gaps(linkage(vectors, method="ward")))[::-1][fewest : most + 1]
     if gaps[-1] <= 0:
         return None
-    return float(np.log(gaps).mean() - np.log(1 + CROWDING / classes))
+    return float(np.log(gaps).mean())
 
 
 def _spread(vectors: Vectors) -> float:

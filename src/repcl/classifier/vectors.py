@@ -34,6 +34,19 @@ def kept(state: ClassifierState) -> tuple[Vectors, Labels]:
     return embed(state, examples), np.array([column[one.label] for one in examples], dtype=np.int64)
 
 
+def of_last_layer(state: ClassifierState, vectors: Vectors) -> Vectors:
+    """The part of sentences' vectors that was read from the deepest layer, at unit length.
+
+    By it alone groups of few or uneven numbers of texts are better; of twenty texts and more they are better
+    on BANKING77, and worse on CLINC150.
+    """
+    readout = state.method.encoder.readout
+    if readout.kind != "sentence" or len(readout.depths) == 1:
+        return vectors
+    deepest = int(np.argmax(readout.depths))
+    return _unit(vectors.reshape(len(vectors), len(readout.depths), -1)[:, deepest])
+
+
 def _unit(vectors: Vectors) -> Vectors:
     unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12)
     return unit

@@ -49,15 +49,14 @@ class Review:
         ]
 
     async def _alike(self, model: ServedModel, examples: Sequence[Example]) -> Sequence[Group]:
-        """Vectors are made by the computing thread, a turn's worth at a time; grouping needs no model."""
+        """Vectors are made by the computing thread, a turn's worth at a time; grouping asks no model."""
         parts = [
             await self.answerer.run(partial(embed, model.state, examples[start : start + TEXTS_PER_TURN]))
             for start in range(0, len(examples), TEXTS_PER_TURN)
         ]
         known = await self._known(model)
-        is_trained = not isinstance(model.state.method, FrozenMethod)
         groups, _ = await asyncio.to_thread(
-            grouped, examples, np.concatenate(parts), known=known, is_trained=is_trained
+            grouped, model.state, examples, np.concatenate(parts), known=known
         )
         return groups
 
