@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers import BertConfig as TheirConfig
 from transformers import BertModel
 
+from repcl.model import products
 from repcl.model.backbone import build_config, empty_backbone, fill_backbone
 from repcl.model.bert import Bert
 from repcl.model.untrusted import Unusable
@@ -26,6 +27,12 @@ SHAPE = {
 }
 IDS = torch.randint(1, 50, (4, 9), generator=torch.Generator().manual_seed(0))
 MASK = (torch.arange(9) < torch.tensor([9, 4, 9, 6])[:, None]).long()
+
+
+@pytest.fixture(autouse=True)
+def _one_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bits are compared where both multiply by the same library."""
+    monkeypatch.setattr(products, "prefers_onednn", lambda: False)
 
 
 def both(attention: str = "eager", **more: Any) -> tuple[Bert, BertModel]:

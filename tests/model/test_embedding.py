@@ -68,13 +68,29 @@ def test_where_texts_are_not_packed_one_is_repeated_until_the_batch_has_sixteen_
 
 
 @pytest.mark.parametrize("words", [1, 5, 30])
-def test_a_packed_pass_has_sixteen_rows_or_as_many_as_there_are_tokens(words: int) -> None:
+@pytest.mark.parametrize(("threads", "fewest"), [(1, 9), (2, 16)])
+def test_a_packed_pass_has_the_fewest_rows_or_as_many_as_there_are_tokens(
+    words: int, threads: int, fewest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_module, "fewest_rows", lambda _: 9)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     encoder, seen = tiny_encoder(), []
     layer = encoder.backbone.encoder.layer[0].intermediate
     layer.register_forward_hook(lambda _, given, __: seen.append(len(given[0])))
     text = Example("red " * words, "")
     Embedder(encoder)([text])
-    assert seen == [max(16, len(encoder.tokenize([text])[0].ids))]
+    assert seen == [max(fewest, len(encoder.tokenize([text])[0].ids))]
+
+
+class OtherBits(torch.nn.Linear):
+    """Rounds otherwise where there are few rows, as some matrix libraries do."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return super().forward(rows) + (1e-6 if len(rows) < 9 else 0.0)
+
+
+def test_a_pass_needs_as_many_rows_as_keep_the_bits_in_every_layer() -> None:
+    assert embedding_module.fewest_rows([torch.nn.Linear(8, 8), OtherBits(8, 8)]) == 9
 
 
 def test_each_text_is_encoded_once_whatever_its_label() -> None:

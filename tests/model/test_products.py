@@ -58,10 +58,20 @@ def test_a_frozen_weight_costs_no_product_for_its_gradient(onednn: list[Tensor])
     assert len(onednn) == 2  # the product, and the gradient of the states
 
 
-def test_evaluation_keeps_the_bits_of_torch(onednn: list[Tensor]) -> None:
-    layer, states = Linear(384, 384).eval(), torch.randn(50, 384)
+def test_a_frozen_encoder_keeps_the_bits_of_torch(onednn: list[Tensor]) -> None:
+    layer, states = Linear(384, 384).eval().requires_grad_(False), torch.randn(50, 384)
     assert torch.equal(layer(states), functional.linear(states, layer.weight, layer.bias))
     assert not onednn
+
+
+def test_keys_are_multiplied_as_what_they_follow_is(onednn: list[Tensor]) -> None:
+    Linear(5, 4).requires_grad_(False).train()(torch.randn(3, 5))
+    assert onednn
+
+
+def test_what_learns_is_evaluated_as_it_is_trained(onednn: list[Tensor]) -> None:
+    Linear(5, 4).eval()(torch.randn(3, 5))
+    assert onednn
 
 
 def test_mixed_precision_is_left_to_torch(onednn: list[Tensor]) -> None:

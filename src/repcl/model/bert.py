@@ -2,7 +2,7 @@
 
 Most small encoders are BERTs, the bundled one too, and transformers takes twice as long to import as torch.
 Parameters have the names and the order that transformers gives them, and numbers are computed in the same
-order: weights fit both ways, and so do the bits.
+order: weights fit both ways, and so do the bits (but for training on AMD, see `products.py`).
 """
 
 from collections.abc import Callable, Mapping

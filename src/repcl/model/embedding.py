@@ -4,24 +4,28 @@ import hashlib
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import cached_property
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from repcl.data import Batch, Example, Span, TokenizedExample
 from repcl.data.batches import collate
 from repcl.errors import ResultMismatch
 from repcl.model.encoder import Encoder
+from repcl.model.lower_layers import layers_of
 from repcl.model.packing import can_pack, represent_packed
 
 BATCH = 64
 FEWEST_TOKENS = 16
-"""Of a pass: with fewer the matrix library may choose another kernel, and with it other last bits."""
+"""Of a pass: with fewer the matrix library may choose another kernel, and with it other last bits. Intel's
+processors need as many for a packed pass, others fewer."""
 MOST_PACKED = 2048
 """Tokens of one pass, where texts are packed: longer ones gain nothing, and take more memory."""
 MOST_PADDED = 1.3
@@ -106,9 +110,18 @@ class Embedder:
         """Encode rows of any lengths without padding, as many in a pass as are worth it."""
         for groups in _packs(rows):
             batches = [self._batch(rows, numbers) for numbers in groups]
-            parts = represent_packed(self.encoder, batches, FEWEST_TOKENS)
+            # several threads share rows out, and what one of them gets depends on how many there are
+            fewest = self._fewest_tokens if torch.get_num_threads() == 1 else FEWEST_TOKENS
+            parts = represent_packed(self.encoder, batches, fewest)
             for numbers, part in zip(groups, parts, strict=True):
                 found[numbers] = part
+
+    @cached_property
+    def _fewest_tokens(self) -> int:
+        """Of a packed pass: as few as change no bit on this processor, tried out on the encoder's layers."""
+        first: Any = layers_of(self.encoder.backbone)[0]
+        by_shape = {part.weight.shape: part for part in first.modules() if isinstance(part, nn.Linear)}
+        return fewest_rows(by_shape.values())
 
     def _batch(self, rows: Sequence[TokenizedExample], numbers: Sequence[int]) -> Batch:
         encoder = self.encoder
@@ -179,6 +192,23 @@ class EmbeddingStore:
 
 def _question(example: Example) -> Question:
     return example.text, example.head, example.tail, example.trigger
+
+
+@torch.no_grad()
+def fewest_rows(layers: Iterable[nn.Linear]) -> int:
+    """From how many rows on, at most `FEWEST_TOKENS`, layers give a row the bits that it has among more."""
+    generator, fewest = torch.Generator().manual_seed(0), FEWEST_TOKENS
+
+    def keeps_bits(number: int) -> bool:
+        return all(torch.equal(layer(rows[:number]), found[:number]) for layer, rows, found in tried)
+
+    tried = []
+    for layer in layers:
+        rows = torch.randn(FEWEST_TOKENS, layer.in_features, generator=generator).to(layer.weight.dtype)
+        tried.append((layer, rows, layer(rows)))
+    while fewest > 1 and keeps_bits(fewest - 1):
+        fewest -= 1
+    return fewest
 
 
 def _fewest_rows(length: int) -> int:

@@ -105,7 +105,7 @@ def _attend_among_padding(
 def _with_padding(packed: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
     """States in their places: (tokens, size) -> (batch, length, size), zeros for padding."""
     empty = packed.new_zeros(mask.numel(), packed.shape[1])
-    return empty.index_copy(0, tokens, packed).view(*mask.shape, -1)
+    return empty.index_copy_(0, tokens, packed).view(*mask.shape, -1)
 
 
 # ---- attention length by length -------------------------------------------------------------------------

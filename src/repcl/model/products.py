@@ -18,11 +18,11 @@ PROCESSORS = Path("/proc/cpuinfo")
 
 
 class Linear(nn.Linear):
-    """A linear layer that is faster in training; in evaluation its bits are those of torch's own."""
+    """A linear layer that is faster where it learns; in a frozen encoder it keeps the bits of torch's own."""
 
     def forward(self, states: Tensor) -> Tensor:
         """(..., inputs) -> (..., outputs)."""
-        multiply = linear if self.training else functional.linear
+        multiply = linear if self.training or self.weight.requires_grad else functional.linear
         return multiply(states, self.weight, self.bias)
 
 
