@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from repcl import allocator
-from repcl.allocator import keep_freed_memory, release_freed_memory, share_one_heap
+from repcl.allocator import (
+    MUCH,
+    freed_bytes,
+    keep_freed_memory,
+    release_freed_memory,
+    release_much_freed_memory,
+    share_one_heap,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +34,38 @@ def test_glibc_is_told_once_not_to_map_and_not_to_trim(monkeypatch: pytest.Monke
             told.append((option, value))
             return 1
 
+        mallinfo2 = mallopt
+
     monkeypatch.setattr(ctypes, "CDLL", Library)
     monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.31"))
     assert keep_freed_memory()
     assert keep_freed_memory()
     assert told == [(-4, 0), (-1, 2**31 - 1)]
+
+
+def test_a_glibc_that_cannot_say_what_it_keeps_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(allocator, "_of_glibc", {"mallopt": lambda *pair: told.append(pair) or 1}.get)
+    assert not keep_freed_memory()
+    assert told == []
+
+
+@pytest.mark.parametrize(("freed", "is_released"), [(MUCH, False), (MUCH + 1, True)])
+def test_only_much_freed_memory_is_given_back(
+    monkeypatch: pytest.MonkeyPatch, freed: int, is_released: bool
+) -> None:
+    monkeypatch.setattr(allocator, "freed_bytes", lambda: freed)
+    monkeypatch.setattr(allocator, "release_freed_memory", lambda: True)
+    assert release_much_freed_memory() == is_released
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is asked")
+def test_what_is_freed_is_counted() -> None:
+    pieces = [bytearray(2000) for _ in range(5000)]
+    last, before = bytearray(2000), freed_bytes()  # the last one keeps the others from the heap's end
+    del pieces
+    assert freed_bytes() - before > 9_000_000
+    assert len(last) == 2000
 
 
 def test_all_threads_share_one_heap_where_a_service_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

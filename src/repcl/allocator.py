@@ -1,4 +1,4 @@
-"""What becomes of freed memory: kept from step to step, given back after epochs and large computations."""
+"""What becomes of freed memory: kept from step to step, given back where there is much of it."""
 
 import ctypes
 import platform
@@ -8,6 +8,20 @@ from typing import Any
 # The names and numbers of glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
 NEVER = 2**31 - 1
+MUCH = 2**30
+"""Bytes. Steps on short texts leave less behind."""
+
+
+class _HeapInfo(ctypes.Structure):
+    """`struct mallinfo2`."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
 
 
 @cache
@@ -15,10 +29,31 @@ def keep_freed_memory() -> bool:
     """Tell glibc, once, to keep what is freed; gives whether it listened. Other libraries are left alone.
 
     A training step takes and frees hundreds of megabytes. By default each large piece is mapped anew, and the
-    system clears every page of it, which takes a share of every step.
+    system clears every page of it, which takes a share of every step. A glibc that cannot say how much it
+    keeps (before 2.33) is left alone.
     """
     adjust = _of_glibc("mallopt")
-    return adjust is not None and bool(adjust(M_MMAP_MAX, 0)) and bool(adjust(M_TRIM_THRESHOLD, NEVER))
+    if adjust is None or _of_glibc("mallinfo2") is None:
+        return False
+    return bool(adjust(M_MMAP_MAX, 0)) and bool(adjust(M_TRIM_THRESHOLD, NEVER))
+
+
+def release_much_freed_memory() -> bool:
+    """Give what is freed back to the system if it is much; gives whether it was.
+
+    Batches of many shapes leave gaps that the next ones do not fit into. With long texts kept memory would
+    come to ten times what is in use.
+    """
+    return freed_bytes() > MUCH and release_freed_memory()
+
+
+def freed_bytes() -> int:
+    """Memory that is freed and kept, as far as glibc can tell."""
+    ask = _of_glibc("mallinfo2")
+    if ask is None:
+        return 0
+    ask.restype = _HeapInfo
+    return int(ask().fordblks)
 
 
 def release_freed_memory() -> bool:

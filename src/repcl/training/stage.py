@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.lr_scheduler import LambdaLR
 
-from repcl.allocator import keep_freed_memory, release_freed_memory
+from repcl.allocator import keep_freed_memory, release_much_freed_memory
 from repcl.model import Processes, follow_decay
 from repcl.training.observer import Observer, Stage
 
@@ -161,9 +161,8 @@ def run_stage(
                 optimizer.step()
                 schedule.step()
                 optimizer.zero_grad()
+                release_much_freed_memory()
                 learner.observer.step_ends(terms)
-            # batches of many shapes leave gaps that no other fits into: gigabytes after some epochs
-            release_freed_memory()
     learner.train(False)
     learner.observer.stage_ends(stage)
 
