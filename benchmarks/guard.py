@@ -13,7 +13,8 @@ minutes). Between two tasks a number of updates are tried, judged and taken back
   which the test accuracy of some old class is lower by 20 points or more.
 
 The guard sees held-out texts (5 of a class), and new texts of old classes before they are learned; or answers
-with each text left out in turn (of 10 or 20 of a class, and of all new ones).
+with each text left out in turn: of 10 or 20 of a class, of up to twice as many of suspects (old classes that
+the update touches, or that its texts get before it), and of all new ones.
 Test texts decide what did harm, and nothing else.
 """
 
@@ -21,7 +22,7 @@ import argparse
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -77,9 +78,12 @@ class Answers(NamedTuple):
     def best(self) -> list[str]:
         return [self.names[index] for index in self.scores.argmax(axis=1)]
 
-    def first_of_class(self, most: int) -> "Answers":
-        """Those to the first texts of each class."""
-        indices = [index for index, _ in first_of_class(self.examples, most)]
+    def first_of_class(self, most: int, suspects: Collection[str] = ()) -> "Answers":
+        """Those to the first texts of each class, then as many again of suspects."""
+        even = [index for index, _ in first_of_class(self.examples, most)]
+        twice = first_of_class(self.examples, 2 * most)
+        more = {index for index, example in twice if example.label in suspects}.difference(even)
+        indices = [*even, *sorted(more)]
         return self._replace(
             examples=[self.examples[index] for index in indices], scores=self.scores[indices]
         )
@@ -246,9 +250,10 @@ class Stream:
         train, fresh = hold_out(trial.texts, [], per_class=HELD_OUT, seed=0) if is_held else (trial.texts, [])
         old = {example.label for example in known}
         tested = [example for example in self.test if example.label in old]
-        asked = held if is_held else sampled(known, max(LEFT_OUT))
+        asked = held if is_held else sampled(known, 2 * max(LEFT_OUT))
         ask = learner.answers if is_held else learner.left_out
         before, test_before = ask(asked), learner.answers(tested)
+        suspects = {example.label for example in train}.union(learner.answers(train).best)
         came = [learner.answers([example for example in train if example.label in old])] if is_held else []
         learner.learn(train)
         learner.forget(trial.forgotten)
@@ -260,10 +265,13 @@ class Stream:
             return
         for most in (HELD_OUT,) if is_held else LEFT_OUT:
             was, now = before.first_of_class(most), after.first_of_class(most)
+            more = () if is_held else suspects
+            was_more, now_more = before.first_of_class(most, more), after.first_of_class(most, more)
             found = compare(
-                now.labels,
-                was.best,
-                now.best,
+                now_more.labels,
+                was_more.best,
+                now_more.best,
+                even=len(now.examples),
                 new_classes={example.label for example in trial.texts} - old,
                 incoming=[*(came[0].arrivals(was) if is_held else ()), *came[-1].arrivals(now)],
             )

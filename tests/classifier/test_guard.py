@@ -379,6 +379,13 @@ def test_a_tolerance_of_one_accepts_everything():
     assert told.reasons == ()
 
 
+def test_more_texts_of_a_class_tell_of_this_class_only():
+    labels = [*"aaaabbbb", *"aaaa"]
+    found = compare(labels, labels, [*"aaaabbbb", *"bbbb"], even=8)
+    assert (found.compared, found.accuracy_after) == (8, 1.0)
+    assert [(change.name, change.texts, change.lost) for change in found.regressed] == [("a", 8, 4)]
+
+
 def test_without_texts_to_compare_nothing_is_said():
     assert compare([], [], [], new_classes=["p"], incoming=[Arrival("p", "p")]).compared == 0
 
@@ -470,6 +477,61 @@ def test_held_out_texts_are_asked_about_once_per_update(make, monkeypatch):
     )
     classifier.partial_fit(*toy("weather", texts=25))
     assert asked == [15]  # after the update; what was before is known
+
+
+def suspicious(make, monkeypatch, suspect="vehicle", method="ncm"):
+    """A classifier of more texts than are checked, whose new texts look like one class."""
+    classifier = make(method, tolerance=1.0).fit(*toy("fruit", "vehicle", "weather", texts=500))
+    monkeypatch.setattr(ClassifierState, "answers", lambda _, examples: [suspect] * len(examples))
+    return classifier
+
+
+def asked_of_classes(classifier, monkeypatch, *lesson):
+    """How many texts of each class the guard hears of, evenly drawn ones and all."""
+    heard = []
+    monkeypatch.setattr(
+        updates, "compare", lambda *asked, even, **_: heard.append((asked[0], even)) or compare(*asked)
+    )
+    classifier.partial_fit(*lesson)
+    ((labels, even),) = heard
+    return Counter(labels[:even]), Counter(labels)
+
+
+def test_of_a_class_that_new_texts_look_like_more_texts_are_asked(make, monkeypatch):
+    even, asked = asked_of_classes(suspicious(make, monkeypatch), monkeypatch, *toy("place", start=5000))
+    assert asked["vehicle"] > even["vehicle"]
+    assert (asked["fruit"], asked["weather"]) == (even["fruit"], even["weather"])
+
+
+def test_so_are_those_of_a_class_that_is_taught(make, monkeypatch):
+    even, asked = asked_of_classes(suspicious(make, monkeypatch), monkeypatch, *toy("fruit", start=5000))
+    assert asked["fruit"] > even["fruit"]
+    assert asked["weather"] == even["weather"]
+
+
+@pytest.mark.parametrize("method", ["ncm", "instant"])
+def test_more_texts_of_suspects_leave_calibration_and_later_checks_as_they_are(make, monkeypatch, method):
+    with_more = suspicious(make, monkeypatch, method=method).partial_fit(*toy("place", start=5000))
+    monkeypatch.setattr(updates, "_check_suspects", lambda *_: {})
+    without = suspicious(make, monkeypatch, method=method).partial_fit(*toy("place", start=5000))
+    one, other = with_more.fitted_state(), without.fitted_state()
+    assert (one.calibration, one.checked) == (other.calibration, other.checked)
+
+
+def test_a_loaded_classifier_compares_the_same_texts_of_suspects(make, monkeypatch, tmp_path):
+    classifier = suspicious(make, monkeypatch, method="instant")
+    classifier.save(tmp_path / "model")
+    loaded = type(classifier).load(tmp_path / "model", device="cpu")
+    found = [one.partial_fit(*toy("place", start=5000)).last_update_ for one in (classifier, loaded)]
+    one, other = (update.model_dump(exclude={"when"}) for update in found)
+    assert one == other
+
+
+def test_a_learner_that_holds_texts_out_has_no_more_to_ask(make, monkeypatch):
+    classifier = make("ncm", holdout_per_class=5, settings={"keep_embeddings": False})
+    classifier.fit(*toy("fruit", "vehicle", "weather", texts=500))
+    even, asked = asked_of_classes(classifier, monkeypatch, *toy("place", start=5000))
+    assert even == asked
 
 
 def test_before_and_after_a_rename_are_compared_under_the_new_name(make):

@@ -10,7 +10,13 @@ from repcl.methods.base import seeded
 from repcl.methods.frozen.instant import Instant
 from repcl.methods.frozen.kept_rows import KeptRows
 from repcl.methods.frozen.lda import LDA
-from repcl.methods.frozen.left_out import nearest_others, row_keys, spread_sample, without_itself
+from repcl.methods.frozen.left_out import (
+    nearest_others,
+    next_of_classes,
+    row_keys,
+    spread_sample,
+    without_itself,
+)
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.frozen.ncm import NCM
 from repcl.methods.frozen.refit import Refit
@@ -98,6 +104,13 @@ def test_texts_asked_are_spread_evenly_over_the_classes() -> None:
     keys = torch.arange(17)
     asked = spread_sample(labels, keys, 8)
     assert torch.bincount(labels[asked]).tolist() == [3, 2, 3]
+
+
+def test_of_some_classes_as_many_again_come_next_as_far_as_there_are() -> None:
+    labels = torch.tensor([0] * 10 + [1] * 2 + [2] * 5)
+    keys = torch.arange(17)
+    assert next_of_classes(labels, keys, torch.tensor([0, 1]), 8).tolist() == [3, 4, 5]
+    assert next_of_classes(labels, keys, torch.tensor([2]), 8).tolist() == [15, 16]
 
 
 def test_which_texts_are_asked_does_not_depend_on_their_order() -> None:

@@ -125,6 +125,7 @@ def compare(
     before: Sequence[str],
     after: Sequence[str],
     *,
+    even: int | None = None,
     new_classes: Collection[str] = (),
     incoming: Sequence[Arrival] = (),
     tolerance: float = TOLERANCE,
@@ -137,25 +138,28 @@ def compare(
         labels: of texts that were known before the update.
         before: what they got before it.
         after: what they get after it.
+        even: how many of the texts, the first ones, are spread evenly over the classes; the others tell more
+            of their classes, and say nothing of all together. All of them if not given.
         new_classes: the classes that it brought.
         incoming: texts that it brought, of new and of old classes.
         tolerance: the share of texts that may be lost without a question; 1 accepts everything.
     """
-    if not labels:
+    if not labels[:even]:
         return Comparison()
     changes = _changes(labels, before, after)
+    taken = _taken(labels, before, after)
+    labels, before, after = labels[:even], before[:even], after[:even]
     seen = _Seen(
         texts=len(labels),
-        lost=sum(change.lost for change in changes),
-        gained=_gained(labels, before, after),
         taken=_taken(labels, before, after),
+        gained=_gained(labels, before, after),
     )
     update = _Incoming(frozenset(new_classes), tuple(incoming))
     fallen = _fallen(changes, update, tolerance)
     rest = [change for change in changes if change not in fallen]
     reasons = [
         *map(_class_reason, fallen),
-        *_pair_reasons(rest, seen, update, tolerance),
+        *_pair_reasons(rest, taken, update, tolerance),
         *_overall_reasons(changes, seen, update, tolerance),
         *_label_reasons(changes, seen, update, tolerance),
     ]
@@ -187,12 +191,15 @@ def lost_texts(
 
 @dataclass(frozen=True)
 class _Seen:
-    """Counts over all texts of old classes; `taken`, by their class and the one that took them."""
+    """Counts over texts of all old classes; `taken`, by their class and the one that took them."""
 
     texts: int
-    lost: int
-    gained: int
     taken: Counter[tuple[str, str]]
+    gained: int
+
+    @property
+    def lost(self) -> int:
+        return self.taken.total()
 
 
 @dataclass(frozen=True)
@@ -258,7 +265,10 @@ def _class_reason(change: ClassChange) -> str:
 
 
 def _pair_reasons(
-    changes: Sequence[ClassChange], seen: _Seen, update: _Incoming, tolerance: float
+    changes: Sequence[ClassChange],
+    taken: Counter[tuple[str, str]],
+    update: _Incoming,
+    tolerance: float,
 ) -> list[str]:
     """Old classes that share texts with a class of the update, as two names of one thing do.
 
@@ -269,7 +279,7 @@ def _pair_reasons(
     returned = Counter((one.answer, one.label) for one in update.texts)
     by_name = {change.name: change for change in changes if _fall(change) > tolerance + ROUNDING}
     touched, reasons = update.classes, []
-    for (name, other), lost in seen.taken.items():
+    for (name, other), lost in taken.items():
         if name not in by_name or other not in touched:
             continue
         asked = by_name[name].correct_before + came[other]

@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from repcl.classifier.answering import Evidence, Scores, UnknownRule, probabilities, unknown_rule
 from repcl.classifier.arrivals import margins_of
@@ -176,6 +177,31 @@ class ClassifierState:
         self.calibration = calibrate(asked.scores, asked.labels, method.classes, asked.nearness, strangers)
         self.checked, self.margins = asked.checks, asked.margins
         return self.checked
+
+    @property
+    def can_check_more(self) -> bool:
+        """Whether there are learned texts, of one label each, that are not checked after each update."""
+        if not isinstance(self.method, FrozenMethod) or not self.leaves_out or self.is_multilabel:
+            return False
+        return len(self.method.ledger.kept.rows) > MOST_ASKED
+
+    def check_more(self, names: Collection[str]) -> Checks:
+        """Answers to more texts of these classes than are checked anyway: of each to as many again."""
+        if not isinstance(self.method, FrozenMethod):
+            return {}
+        found = self.check_again(self.method.next_left_out(names).tolist())
+        usual = self.checks_before()
+        return {key: check for key, check in found.items() if key not in usual}  # of a text learned twice
+
+    def check_again(self, keys: Collection[Hashable]) -> Checks:
+        """Answers to learned texts with these keys, as far as they are still there."""
+        if not keys or not isinstance(self.method, FrozenMethod):
+            return {}
+        names = self.method.classes
+        found, labels, scores = self.method.left_out_by_key(torch.tensor(list(keys)))
+        answers = zip(labels.tolist(), scores.argmax(dim=1).tolist(), strict=True)
+        checks = (Checked(names[label], names[answer]) for label, answer in answers)
+        return dict(zip(found.tolist(), checks, strict=True))
 
     def words(self, names: Collection[str]) -> dict[Hashable, Example]:
         """The checked texts of these classes that are kept word for word, by their keys."""

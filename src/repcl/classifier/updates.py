@@ -62,6 +62,7 @@ def learn(
     train = [example for example in train if example not in repeated]
     train, held = _with_last_texts(state, outdated, train, held)
     before = state.checks_before()
+    suspected = _check_suspects(state, train, outdated)
     fresh = [example for example in dict.fromkeys(train) if example not in never]
     arrived = [] if state.leaves_out else _asked_before(state, fresh)
     names = list(dict.fromkeys(example.label for example in train))
@@ -82,7 +83,13 @@ def learn(
     else:
         arrived += _asked_after(state, before, after, set(names), compared)
     comparison = _comparison(
-        state, before, after, new_classes=set(names) - old, arrived=arrived, tolerance=tolerance
+        state,
+        before,
+        after,
+        more=(suspected, state.check_again(suspected.keys())),
+        new_classes=set(names) - old,
+        arrived=arrived,
+        tolerance=tolerance,
     )
     return Update(
         action="learn",
@@ -380,6 +387,7 @@ def _comparison(
     before: Checks,
     after: Checks,
     *,
+    more: tuple[Checks, Checks] = ({}, {}),
     new_classes: Collection[str],
     arrived: Sequence[Arrival],
     tolerance: float,
@@ -390,15 +398,19 @@ def _comparison(
         state: after the update.
         before: the answers before it.
         after: the answers after it.
+        more: the answers before and after it to more texts of suspects.
         new_classes: the classes that it brought.
         arrived: the texts that it brought.
         tolerance: the share of texts that may be lost without a question.
     """
-    both = _both(before, after)
+    even = _both(before, after)
+    both = [*even, *_both(*more)]
+    before, after = {**before, **more[0]}, {**after, **more[1]}
     found = compare(
         [after[key].label for key in both],
         [before[key].answer for key in both],
         [after[key].answer for key in both],
+        even=len(even),
         new_classes=new_classes,
         incoming=arrived,
         tolerance=tolerance,
@@ -416,6 +428,17 @@ def _comparison(
 def _both(before: Checks, after: Checks) -> list[Hashable]:
     """The texts that were asked about before and after an update, under the same label."""
     return [key for key, check in before.items() if key in after and after[key].label == check.label]
+
+
+def _check_suspects(state: ClassifierState, train: Sequence[Example], outdated: Sequence[Example]) -> Checks:
+    """More answers to texts of old classes that an update may harm, before it.
+
+    Suspects are classes that it touches, and those that its texts get from what was learned so far.
+    """
+    if not state.can_check_more:
+        return {}
+    touched = {example.label for example in [*train, *outdated]}
+    return state.check_more(touched.union(state.answers(spread(train))))
 
 
 def _asked_before(state: ClassifierState, fresh: Sequence[Example]) -> list[Arrival]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from repcl.methods.frozen.cosines import FEW, PART, at_unit_length
@@ -56,14 +57,27 @@ def row_keys(rows: Tensor) -> Tensor:
 
 def spread_sample(labels: Tensor, keys: Tensor, most: int) -> Tensor:
     """Indices of at most so many rows, as even over the classes as can be, ordered by their keys."""
+    first = np.lexsort((keys.numpy(), _ranks(labels, keys)))[:most]
+    return torch.from_numpy(first[np.argsort(keys.numpy()[first], kind="stable")])
+
+
+def next_of_classes(labels: Tensor, keys: Tensor, classes: Tensor, most: int) -> Tensor:
+    """Indices of the rows of some classes that come next: as many again as `spread_sample` takes of each."""
+    taken = np.bincount(labels[spread_sample(labels, keys, most)].numpy(), minlength=int(labels.max()) + 1)
+    usual, rank = taken[labels.numpy()], _ranks(labels, keys)
+    is_next = np.isin(labels.numpy(), classes.numpy()) & (usual <= rank) & (rank < 2 * usual)
+    return torch.from_numpy(np.flatnonzero(is_next))
+
+
+def _ranks(labels: Tensor, keys: Tensor) -> NDArray[np.int64]:
+    """The place of each row in its class, by the keys."""
     order = np.lexsort((keys.numpy(), labels.numpy()))
     sorted_labels = labels.numpy()[order]
     starts = np.flatnonzero(np.r_[True, sorted_labels[1:] != sorted_labels[:-1]]) if len(order) else order
     sizes = np.diff(np.r_[starts, len(order)])
-    rank = np.empty(len(order), dtype=np.int64)  # within its class
+    rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order)) - np.repeat(starts, sizes)
-    first = np.lexsort((keys.numpy(), rank))[:most]
-    return torch.from_numpy(first[np.argsort(keys.numpy()[first], kind="stable")])
+    return rank
 
 
 def times_of(keys: Tensor, labels: Tensor, asked: Tensor) -> Tensor:

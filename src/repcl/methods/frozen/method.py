@@ -5,7 +5,7 @@ learner knows is the same for any order of tasks, and anything it learned can be
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from repcl.methods.frozen.left_out import (
     MOST_PAIRS,
     LeftOut,
     nearest_others,
+    next_of_classes,
     pair_keys,
     row_keys,
     spread_sample,
@@ -273,6 +274,22 @@ class FrozenMethod(FrozenReader):
             nearest=nearest,
             nearest_stranger=nearest_stranger,
         )
+
+    def next_left_out(self, names: Collection[str], most: int = MOST_ASKED) -> Tensor:
+        """Keys of more texts of some classes, as many again as `left_out` asks of each and there are."""
+        kept = self.ledger.kept
+        classes = torch.tensor([index for index, name in enumerate(self.classes) if name in names])
+        keys = row_keys(kept.rows)
+        return keys[next_of_classes(kept.labels, keys, classes, most)]
+
+    def left_out_by_key(self, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Keys, labels and scores of the learned texts with such keys, each as if it had not been learned."""
+        kept = self.ledger.kept
+        known = row_keys(kept.rows)
+        asked = torch.isin(known, keys).nonzero()[:, 0]
+        labels, times = kept.labels[asked].long(), times_of(known, kept.labels, asked)
+        scores = self._without_empty(self.left_out_scores(kept.rows[asked], labels, times))
+        return known[asked], labels, scores
 
     def left_out_examples(self, examples: Sequence[Example]) -> Tensor:
         """Scores of examples that were learned, each as if it had not been, (examples, seen classes)."""
