@@ -41,8 +41,8 @@ def keep_freed_memory() -> bool:
 def release_much_freed_memory() -> bool:
     """Give what is freed back to the system if it is much; gives whether it was.
 
-    Batches of many shapes leave gaps that the next ones do not fit into. With long texts kept memory would
-    come to ten times what is in use.
+    Batches of many shapes leave gaps that the next ones do not fit into: with long texts a process would
+    grow to a multiple of what a step takes.
     """
     return freed_bytes() > MUCH and release_freed_memory()
 
