@@ -327,13 +327,18 @@ def test_the_observer_hears_of_every_step() -> None:
     ]
 
 
-def test_much_freed_memory_is_given_back_after_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_memory_is_looked_at_after_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = ToyLearner()
     heard = learner.observer.heard
-    monkeypatch.setattr(stage_module, "release_much_freed_memory", lambda: heard.append("released"))
+
+    class Kept:
+        def step_ends(self) -> None:
+            heard.append("looked at")
+
+    monkeypatch.setattr(stage_module, "KeptMemory", Kept)
     settings = StageSettings(epochs=1, learning_rate=0.1, head_learning_rate=0.1)
     run_stage(learner, Stage.REPLAY, [1.0, 1.0], learner.loss, settings)
-    assert heard[1:-1] == ["released", "step"] * 2
+    assert heard[1:-1] == ["looked at", "step"] * 2
 
 
 def test_the_observer_gets_values_without_their_graphs() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.lr_scheduler import LambdaLR
 
-from repcl.allocator import keep_freed_memory, release_much_freed_memory
+from repcl.allocator import KeptMemory
 from repcl.model import Processes, follow_decay
 from repcl.training.observer import Observer, Stage
 
@@ -141,7 +141,7 @@ def run_stage(
         settings: epochs, rates, decay, warm-up and clipping.
         groups: what learns, at which rate, and what is clipped by itself; `default_groups` unless given.
     """
-    keep_freed_memory()
+    kept = KeptMemory()
     learner.train()
     learner.observer.stage_begins(stage, epochs=settings.epochs, steps_per_epoch=len(batches))
     with learner.occurring_rows():
@@ -161,7 +161,7 @@ def run_stage(
                 optimizer.step()
                 schedule.step()
                 optimizer.zero_grad()
-                release_much_freed_memory()
+                kept.step_ends()
                 learner.observer.step_ends(terms)
     learner.train(False)
     learner.observer.stage_ends(stage)
