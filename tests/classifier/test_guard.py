@@ -8,7 +8,7 @@ import pytest
 
 from repcl.classifier import ForgettingWarning, guard, updates
 from repcl.classifier.arrivals import Arrival
-from repcl.classifier.guard import accuracy, compare, hold_out, holm, keep_words, lost_texts, mcnemar
+from repcl.classifier.guard import accuracy, compare, hold_out, keep_words, lost_texts
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.store.records import Comparison
 from repcl.data import Example
@@ -109,22 +109,6 @@ def test_which_words_are_kept_depends_on_the_seed_and_not_on_the_order():
 def test_words_that_must_not_be_kept_are_not():
     given = texts("a", 4)
     assert keep_words(given, [], per_class=5, seed=0, never=given[:3])[1] == given[3:]
-
-
-@pytest.mark.parametrize(
-    ("lost", "gained", "p_value"),
-    [(0, 0, 1.0), (1, 0, 1.0), (3, 0, 0.25), (5, 0, 0.0625), (5, 1, 0.21875), (2, 2, 1.0)],
-)
-def test_mcnemar_is_the_two_sided_sign_test(lost, gained, p_value):
-    assert mcnemar(lost, gained) == pytest.approx(p_value)
-
-
-def test_holm_multiplies_the_smallest_p_by_all_tests_and_the_next_by_one_less():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-
-
-def test_no_adjusted_p_is_above_one():
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
 
 
 def test_accuracy_is_the_share_of_right_answers_if_there_are_any():

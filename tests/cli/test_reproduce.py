@@ -42,7 +42,7 @@ def test_ablation_runs_all_rows_and_writes_its_table_and_the_report(
     assert repcl("report", out, "--against", "repcl@mlm").code == 0
     page = out.joinpath("report.html").read_text(encoding="utf-8")
     assert '<section id="recipe-ablation">' in page
-    assert "A test needs two rounds" in page
+    assert "last answers of repcl@mlm against every other" in page
 
     assert repcl("report", out, "--against", "mlm").code == 2
     path = out / "tickets/repcl/round-0/result.json"

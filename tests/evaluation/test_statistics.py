@@ -11,6 +11,7 @@ from scipy import stats
 from repcl.errors import RepclError
 from repcl.evaluation import (
     holm,
+    mcnemar,
     paired_comparison,
     rounds_for_power,
     summarize,
@@ -181,3 +182,11 @@ def test_a_comparison_says_how_many_rounds_its_difference_would_need() -> None:
 def test_where_nothing_is_tested_no_rounds_are_named() -> None:
     assert paired_comparison({1: 0.5}, {1: 0.4}).rounds_needed is None
     assert paired_comparison(by_seed(0.5, 0.6), by_seed(0.5, 0.6)).rounds_needed is None
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "p_value"),
+    [(0, 0, 1.0), (1, 0, 1.0), (3, 0, 0.25), (5, 0, 0.0625), (5, 1, 0.21875), (2, 2, 1.0)],
+)
+def test_mcnemar_is_the_two_sided_sign_test(lost: int, gained: int, p_value: float) -> None:
+    assert mcnemar(lost, gained) == pytest.approx(p_value)

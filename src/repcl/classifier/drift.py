@@ -105,7 +105,7 @@ def drift(state: ClassifierState, texts: Any, reference: Any = None) -> Drift:
     unknown, classes = _compared(state.method.classes, before, now, is_promise=reference is None)
     known = [share for share in (unknown, *classes) if share is not None]
     corrected = [
-        replace(share, p_value=p or 0.0)
+        replace(share, p_value=p)
         for share, p in zip(known, holm([share.p_value for share in known]), strict=True)
     ]
     unknown = corrected.pop(0) if unknown is not None else None

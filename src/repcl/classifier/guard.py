@@ -15,6 +15,7 @@ from statistics import fmean
 from repcl.classifier.arrivals import USUAL, Arrival
 from repcl.classifier.store.records import ClassChange, Comparison, LostText
 from repcl.data import Example
+from repcl.evaluation.statistics import at_least, holm, mcnemar
 
 TEXTS_PER_HELD_OUT = 5  # at most one text in five is held out
 MOST_HELD_OUT = 5000  # of all classes; each is compared with every class, so more would take quadratic time
@@ -95,29 +96,6 @@ def keep_words(
 def accuracy(correct: Sequence[bool]) -> float | None:
     """Share of right answers, if there are any answers."""
     return sum(correct) / len(correct) if correct else None
-
-
-def mcnemar(lost: int, gained: int) -> float:
-    """Exact two-sided p that a change as uneven as this one is chance."""
-    changed = lost + gained
-    return min(1.0, 2 * at_least(max(lost, gained), changed, 0.5)) if changed else 1.0
-
-
-def at_least(count: int, of: int, rate: float) -> float:
-    """How likely so many of all are, or more, if each has this chance (binomial)."""
-    from scipy.special import bdtrc  # `scipy.stats` takes a second more to import
-
-    return float(bdtrc(count - 1, of, rate))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values: as many tests as these together are wrong no more often than one."""
-    adjusted = [0.0] * len(p_values)
-    highest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
 
 
 def compare(

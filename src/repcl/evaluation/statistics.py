@@ -1,10 +1,11 @@
-"""Statistics over rounds: the spread of one method, paired tests of two, correction for many tests."""
+"""Statistics: the spread of one method over rounds, paired tests of two, correction for many tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import sqrt
 from statistics import fmean, stdev
+from typing import overload
 
 from repcl.errors import RepclError
 
@@ -109,7 +110,11 @@ def t_test_power(effect: float, rounds: int) -> float:
     return float(found)
 
 
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
+@overload
+def holm(p_values: Sequence[float]) -> Sequence[float]: ...
+@overload
+def holm(p_values: Sequence[float | None]) -> Sequence[float | None]: ...
+def holm(p_values: Sequence[float | None]) -> Sequence[float | None]:
     """Adjust p values for their number by Holm's step-down rule; None stays None and is not counted."""
     ascending = sorted((p, position) for position, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
@@ -118,6 +123,19 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         highest = max(highest, min(1.0, (len(ascending) - rank) * p))
         adjusted[position] = highest
     return adjusted
+
+
+def mcnemar(lost: int, gained: int) -> float:
+    """Exact two-sided p that a change as uneven as this one is chance."""
+    changed = lost + gained
+    return min(1.0, 2 * at_least(max(lost, gained), changed, 0.5)) if changed else 1.0
+
+
+def at_least(count: int, of: int, rate: float) -> float:
+    """How likely so many of all are, or more, if each has this chance (binomial)."""
+    from scipy.special import bdtrc  # `scipy.stats` takes a second more to import
+
+    return float(bdtrc(count - 1, of, rate))
 
 
 def _t_test(differences: Sequence[float]) -> float:

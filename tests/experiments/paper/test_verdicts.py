@@ -73,12 +73,58 @@ def test_what_a_test_does_not_show_cannot_be_told_and_has_the_rounds_that_would_
 def test_rows_with_one_round_or_none_are_named(tmp_path: Path) -> None:
     write_accuracies(tmp_path, "repcl", [80, 82])
     write_accuracies(tmp_path, "fea", [70])
+    for path in tmp_path.rglob("predictions*"):  # without them no text can be compared
+        path.unlink()
     _, verdict, why = verdicts(tmp_path, "main")[0]
     assert verdict == "cannot be told"
     # the paper has no ACA on intents
     assert (
         why == "No test is possible of repcl against fea. Not run: idbr, kcn, kdrk, emar, rp_cre, crl, crecl."
     )
+
+
+def test_a_single_shared_round_is_judged_by_its_texts(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82], benchmark="demo")
+    write_accuracies(
+        tmp_path, "fea", [70], benchmark="demo"
+    )  # ten texts are right in repcl only: p = 2 / 2^10
+    assert verdicts(tmp_path, "main")[0][1:] == [
+        "holds in round 0",
+        "repcl +10.0 points against fea over the 100 texts of round 0, p = 0.002.",
+    ]
+
+
+def test_texts_of_one_round_may_speak_against_a_claim(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [70])
+    write_accuracies(tmp_path, "repcl@mlm", [80])
+    assert verdicts(tmp_path, "ablation") == [
+        [
+            "XMLM is better than plain MLM.",
+            "does not hold in round 0",
+            "repcl -10.0 points against repcl@mlm over the 100 texts of round 0, p = 0.002.",
+        ]
+    ]
+
+
+def test_texts_that_show_nothing_leave_a_claim_open(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80])
+    write_accuracies(tmp_path, "repcl@mlm", [79])
+    assert verdicts(tmp_path, "ablation")[0][1:] == [
+        "cannot be told",
+        "repcl +1.0 points against repcl@mlm over the 100 texts of round 0, p = 1.000.",
+    ]
+
+
+def test_forgetting_is_not_judged_by_texts(tmp_path: Path) -> None:
+    for row, wrong in (("repcl", 1), ("fea", 50)):
+        tested = [
+            *(TestedExample(f"a{n}", 0, "a", ("a", "b" if n < wrong else "a")) for n in range(100)),
+            TestedExample("b", 1, "b", ("b",)),
+        ]
+        write_run(tmp_path, row, tested, classes=[["a"], ["b"]], benchmark="demo")
+    claim, verdict, why = verdicts(tmp_path, "main")[1]
+    assert (claim, verdict) == ("RepCL forgets less than every baseline.", "cannot be told")
+    assert why == "No test is possible of repcl against fea."
 
 
 def test_on_data_that_the_paper_does_not_have_only_what_was_run_counts(tmp_path: Path) -> None:

@@ -3,7 +3,13 @@
 import pytest
 from scipy import stats
 
-from repcl.experiments.reports.significance import choose_reference, significance_table, significance_tables
+from repcl.evaluation import TestedExample
+from repcl.experiments.reports.significance import (
+    choose_reference,
+    significance_table,
+    significance_tables,
+    texts_table,
+)
 from tests.experiments.made_up import (
     cells,
     class_names,
@@ -71,8 +77,12 @@ def test_a_single_method_has_no_table_of_tests(tmp_path):
 def test_average_accuracy_over_tasks_has_a_table_of_its_own_without_methods_tested_at_the_end(tmp_path):
     write_grid(tmp_path, {"repcl": 0.98, "fea": 0.8, "joint": 0.99}, rounds=5, each=3)
     runs = only(tmp_path)
-    final, average = significance_tables(runs)
-    assert (final.name, average.name) == ("demo-significance", "demo-significance-average")
+    final, average, texts = significance_tables(runs)
+    assert [table.name for table in (final, average, texts)] == [
+        "demo-significance",
+        "demo-significance-average",
+        "demo-significance-texts",
+    ]
     assert [row[0].text for row in final.rows] == ["fea", "joint"]
     assert [row[0].text for row in average.rows] == ["fea"]
     values = {
@@ -92,3 +102,55 @@ def test_rounds_for_80_percent_stand_only_where_a_test_shows_nothing(tmp_path):
     assert told["fea"]["rounds for 80 %"].removeprefix("over ").isdigit()
     assert told["sequential"]["rounds for 80 %"] == "–"
     assert any(note.startswith("Rounds for 80 %: ") for note in table.notes)
+
+
+def write_answers(folder, row, right, *, round=0, label="a"):
+    """A run of a hundred texts of which those are right that are named."""
+    tested = [TestedExample(str(n), 0, label, (label if n in right else "b",)) for n in range(100)]
+    write_run(folder, row, tested, classes=[["a", "b"]], round=round)
+
+
+def test_one_round_is_tested_over_its_texts(tmp_path):
+    write_answers(tmp_path, "repcl", range(20, 100))
+    write_answers(tmp_path, "fea", [*range(4), *range(40, 100)])
+    table = texts_table(only(tmp_path))
+    assert table is not None
+    found = cells(table, "fea")
+    assert (found["test texts"], found["round"]) == ("100", "0")
+    assert (found["only repcl right"], found["only the other right"]) == ("20", "4")
+    assert found["difference"] == "16.0"
+    p = next(
+        cell.values[0]
+        for cell, column in zip(table.rows[0], table.columns, strict=True)
+        if column.title == "p (McNemar)"
+    )
+    assert p == pytest.approx(stats.binomtest(4, 24, 0.5).pvalue)
+    assert found["at 5 %"] == "repcl better"
+
+
+def test_tests_over_texts_are_corrected_for_their_number(tmp_path):
+    write_answers(tmp_path, "repcl", range(50))
+    write_answers(tmp_path, "fea", range(44))  # p = 2 / 2^6
+    write_answers(tmp_path, "crl", range(43))  # p = 2 / 2^7
+    table = texts_table(only(tmp_path))
+    assert table is not None
+    adjusted = {row[0].text: row[7].values[0] for row in table.rows}
+    assert adjusted == {"crl": pytest.approx(2 * 2 / 2**7), "fea": pytest.approx(2 / 2**6)}
+
+
+def test_the_first_round_in_which_both_answered_the_same_texts_is_tested(tmp_path):
+    write_answers(tmp_path, "repcl", range(50), round=0)
+    write_answers(tmp_path, "repcl", range(50), round=1)
+    write_answers(tmp_path, "fea", range(40), round=0, label="b")  # other texts: they have other classes
+    write_answers(tmp_path, "fea", range(40), round=1)
+    table = texts_table(only(tmp_path))
+    assert table is not None
+    assert cells(table, "fea")["round"] == "1"
+
+
+def test_without_predictions_no_texts_are_tested(tmp_path):
+    write_answers(tmp_path, "repcl", range(50))
+    write_answers(tmp_path, "fea", range(40))
+    for path in tmp_path.rglob("predictions*"):
+        path.unlink()
+    assert texts_table(only(tmp_path)) is None

@@ -85,10 +85,28 @@ def test_the_upper_bound_has_a_sentence_instead_of_a_matrix(report):
     assert not report.joinpath("figures/hwu64-joint-matrix.svg").exists()
 
 
-def test_one_round_has_a_sentence_instead_of_a_table_of_tests(report):
+def test_rounds_and_texts_are_tested(report):
     page = ElementTree.fromstring(report.joinpath("report.html").read_text(encoding="utf-8"))
     section = page.find(".//section[@id='significance']")
-    assert len(section.findall(".//table")) == 2  # those of hwu64: final and average accuracy
+    # three of hwu64: final accuracy, average accuracy, texts; the other benchmark has one round
+    assert len(section.findall(".//table")) == 4
+
+
+def test_a_single_method_has_a_sentence_instead_of_a_table_of_tests(tmp_path):
+    write_grid(tmp_path, {"fea": 0.7}, rounds=2)
+    write_report(tmp_path, load_runs(tmp_path))
+    page = ElementTree.fromstring(tmp_path.joinpath("report.html").read_text(encoding="utf-8"))
+    section = page.find(".//section[@id='significance']")
+    assert "There is no second method to compare with." in "".join(section.itertext())
+
+
+def test_one_round_without_predictions_has_a_sentence_about_what_a_test_needs(tmp_path):
+    write_grid(tmp_path, {"repcl": 0.9, "fea": 0.7}, rounds=1)
+    for path in tmp_path.rglob("predictions*"):
+        path.unlink()
+    write_report(tmp_path, load_runs(tmp_path))
+    page = ElementTree.fromstring(tmp_path.joinpath("report.html").read_text(encoding="utf-8"))
+    section = page.find(".//section[@id='significance']")
     assert "A test needs two rounds" in "".join(section.itertext())
 
 
@@ -202,7 +220,7 @@ def test_testing_against_a_method_that_was_not_run_is_an_error(tmp_path):
 def test_an_option_is_never_broken_behind_its_hyphens(report):
     page = ElementTree.parse(report / "report.html").getroot()
     options = {span.text for span in page.iter("span") if span.get("class") == "option"}
-    assert "--rounds" in options or "--out" in options
+    assert "--method" in options
     assert all(option.startswith("--") for option in options)
 
 
@@ -271,3 +289,25 @@ def test_many_matrices_are_folded_but_the_best_six(tmp_path):
     shown, folded = section.find("div[@class='grid']"), section.find("details/div[@class='grid']")
     assert [len(part.findall("figure")) for part in (shown, folded)] == [6, 2]
     assert "repcl on demo" in "".join(shown.itertext())
+
+
+def test_files_of_an_earlier_page_go_even_if_the_first_try_to_write_the_next_one_breaks(
+    tmp_path, monkeypatch
+):
+    write_grid(tmp_path, {"repcl": 0.9, "emar": 0.7}, rounds=1)
+    write_report(tmp_path, load_runs(tmp_path))
+    shutil.rmtree(tmp_path / "demo/emar")
+    remove, removed = Path.unlink, []
+
+    def remove_one(path, **options):
+        if removed:
+            raise OSError("the machine stops")
+        removed.append(path)
+        remove(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", remove_one)
+        with pytest.raises(OSError, match="stops"):
+            write_report(tmp_path, load_runs(tmp_path))
+    write_report(tmp_path, load_runs(tmp_path))
+    assert [path for path in tmp_path.rglob("*emar*") if path.is_file()] == []

@@ -1,18 +1,16 @@
 """What the paper claims about its tables and figures, and whether our runs bear it out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
-from repcl.evaluation import Comparison, holm, paired_comparison
+from repcl.evaluation import Comparison, TextComparison, holm, paired_comparison
 from repcl.evaluation.statistics import MOST_ROUNDS
 from repcl.experiments.paper.information import Quantity, info_nce_by_round, variance_by_round
 from repcl.experiments.paper.numbers import Paper
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
-from repcl.experiments.reports.significance import ALPHA, compare_methods
+from repcl.experiments.reports.significance import ALPHA, compare_methods, compare_texts
 from repcl.experiments.reports.table import Column, Row, Table, word
 
-Verdict = Literal["holds", "does not hold", "cannot be told"]
 Pair = tuple[str, str]
 Compare = Callable[[MethodRuns, MethodRuns], Comparison]
 
@@ -23,6 +21,8 @@ NOTES = [
     "Holds: every pair of rows that the claim names differs as claimed, in paired t tests over equal rounds "
     "at 5 %, corrected by Holm's rule within the claim. Does not hold: a pair differs the other way. Else it "
     "cannot be told; the rounds named would show the difference seen in 80 of 100 cases, without correction.",
+    "Two rows that share one round only are compared text by text, by McNemar's exact test. It speaks for "
+    "the class order and the random seed of that round alone, and so does a verdict that rests on it.",
 ]
 
 
@@ -44,13 +44,23 @@ class Claim:
     compare: Compare
     unit: str = "points"
 
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether it is about final accuracy, of which single texts can tell."""
+        return self.compare is _accuracy
+
 
 @dataclass(frozen=True)
 class _Tested:
-    """A pair of rows with their comparison and its p value, corrected for the number of pairs."""
+    """A pair of rows with their comparison and its p value, corrected for the number of pairs.
+
+    Attributes:
+        texts: their only shared round and how their answers differ in it; None where rounds are compared.
+    """
 
     pair: Pair
     found: Comparison
+    texts: tuple[int, TextComparison] | None
     p: float | None
 
     @property
@@ -94,17 +104,25 @@ def judge(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> Row | None:
 def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested], list[str]]:
     """The pairs that were run, compared, and the rows that were not."""
     pairs = [pair for pair in claim.pairs if all(_is_meant(row, runs, paper) for row in pair)]
-    compared = {
-        (high, low): claim.compare(first, second)
+    compared = [
+        _compare(claim, first, second)
         for high, low in pairs
         if (first := runs.find(high)) is not None and (second := runs.find(low)) is not None
-    }
-    known = {pair: found for pair, found in compared.items() if found.rounds}
-    corrected = holm([found.t_p for found in known.values()])
-    tested = [_Tested(pair, found, p) for (pair, found), p in zip(known.items(), corrected, strict=True)]
+    ]
+    known = [one for one in compared if one.found.rounds]
+    corrected = holm([one.p for one in known])
+    tested = [replace(one, p=p) for one, p in zip(known, corrected, strict=True)]
     named = dict.fromkeys(row for pair in pairs for row in pair)
-    seen = {row for pair in known for row in pair}
+    seen = {row for one in known for row in one.pair}
     return tested, [row for row in named if row not in seen]
+
+
+def _compare(claim: Claim, first: MethodRuns, second: MethodRuns) -> _Tested:
+    """Two rows over their rounds, or over the texts of the only one they share."""
+    found = claim.compare(first, second)
+    texts = compare_texts(first, second) if claim.is_accuracy and found.rounds == 1 else None
+    p = found.t_p if texts is None else texts[1].p_value
+    return _Tested((first.name, second.name), found, texts, p)
 
 
 def _is_meant(row: str, runs: BenchmarkRuns, paper: Paper) -> bool:
@@ -114,15 +132,23 @@ def _is_meant(row: str, runs: BenchmarkRuns, paper: Paper) -> bool:
     return row.partition("@")[0] in (*paper.main[runs.name], "joint")
 
 
-def _verdict(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> tuple[Verdict, str]:
+def _verdict(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> tuple[str, str]:
+    """What the tests say, and why. A verdict that rests on the texts of one round says which."""
     against = [one for one in tested if one.is_shown and one.difference < 0]
     if against:
-        worst = min(against, key=lambda one: one.difference)
-        return "does not hold", f"{_told(worst, unit)}."
+        # what holds over rounds weighs more than what is seen in one
+        worst = min(against, key=lambda one: (one.texts is not None, one.difference))
+        return f"does not hold{_in_round([worst])}", f"{_told(worst, unit)}."
     if not absent and all(one.is_shown for one in tested):
         closest = min(tested, key=lambda one: one.difference)
-        return "holds", f"{'' if len(tested) == 1 else 'Smallest difference: '}{_told(closest, unit)}."
+        why = f"{'' if len(tested) == 1 else 'Smallest difference: '}{_told(closest, unit)}."
+        return f"holds{_in_round(tested)}", why
     return "cannot be told", _open(tested, absent, unit)
+
+
+def _in_round(tested: Sequence[_Tested]) -> str:
+    rounds = sorted({one.texts[0] for one in tested if one.texts is not None})
+    return f" in round {' and '.join(map(str, rounds))}" if rounds else ""
 
 
 def _open(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> str:
@@ -130,7 +156,7 @@ def _open(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> str:
     sentences = []
     undecided = [one for one in tested if one.p is not None and not one.is_shown]
     if undecided:
-        sentences.append(f"{'; '.join(f'{_told(one, unit)}, {_needed(one.found)}' for one in undecided)}.")
+        sentences.append(f"{'; '.join(f'{_told(one, unit)}{_needed(one)}' for one in undecided)}.")
     single = [one.pair for one in tested if one.p is None]
     for high in dict.fromkeys(high for high, _ in single):
         lows = ", ".join(low for first, low in single if first == high)
@@ -144,12 +170,19 @@ def _told(one: _Tested, unit: str) -> str:
     high, low = one.pair
     p = "" if one.p is None else ", p < 0.001" if one.p < 0.001 else f", p = {one.p:.3f}"
     digits = DIGITS[unit]
-    return f"{high} {one.difference:+.{digits}f} {unit} against {low} over {one.found.rounds} rounds{p}"
+    over = f"{one.found.rounds} rounds"
+    if one.texts is not None:
+        round, found = one.texts
+        over = f"the {found.texts:,} texts of round {round}"
+    return f"{high} {one.difference:+.{digits}f} {unit} against {low} over {over}{p}"
 
 
-def _needed(found: Comparison) -> str:
-    needed = found.rounds_needed
-    return f"{needed} rounds needed" if needed is not None else f"over {MOST_ROUNDS} rounds needed"
+def _needed(one: _Tested) -> str:
+    """How many rounds would show the difference; texts of one round do not tell how rounds scatter."""
+    if one.texts is not None:
+        return ""
+    needed = one.found.rounds_needed
+    return f", {needed} rounds needed" if needed is not None else f", over {MOST_ROUNDS} rounds needed"
 
 
 def _accuracy(first: MethodRuns, second: MethodRuns) -> Comparison:

@@ -7,7 +7,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
-from repcl.evaluation import Summary, TestedExample, class_forgetting, summarize_percents, summarize_tasks
+from repcl.evaluation import (
+    LastAnswers,
+    Summary,
+    TestedExample,
+    class_forgetting,
+    last_answers,
+    summarize_percents,
+    summarize_tasks,
+)
 from repcl.experiments.paper.numbers import MAIN_BENCHMARKS, load_paper
 from repcl.experiments.representations.analysis import RunAnalysis
 from repcl.experiments.runs.result import Result
@@ -28,6 +36,7 @@ class Run:
         forgetting: drop of each class from its best earlier accuracy; empty without stored predictions.
         last_guesses: for each class, what its test texts are taken for in the end. Only the counts
             are kept: the predictions of a large grid do not fit in memory.
+        last_answers: which test texts are answered right in the end; None without stored predictions.
         wrong_texts: some texts with a wrong answer in the end; empty in runs of earlier versions.
         has_predictions: whether they are stored, so that every metric was computed from them again.
     """
@@ -36,6 +45,7 @@ class Run:
     analysis: RunAnalysis | None
     forgetting: Mapping[str, float]
     last_guesses: Mapping[str, Counter[str]]
+    last_answers: LastAnswers | None
     wrong_texts: Sequence[WrongText]
     has_predictions: bool
 
@@ -102,13 +112,14 @@ class MethodRuns:
 
     def comparable_percents(self, other: "MethodRuns", metric: Metric) -> dict[int, float]:
         """A metric by round, for the rounds in which the other method learned the same classes alike."""
-        theirs = {result.round: result for result in other.results}
-        alike = {
-            result.round
-            for result in self.results
-            if result.round in theirs and _is_comparable(result, theirs[result.round])
-        }
+        alike = {run.result.round for run, _ in self.comparable_runs(other)}
         return {round: value for round, value in self.percents(metric).items() if round in alike}
+
+    def comparable_runs(self, other: "MethodRuns") -> list[tuple[Run, Run]]:
+        """The rounds in which the other method learned the same classes alike, each with the other's."""
+        theirs = {run.result.round: run for run in other.runs}
+        shared = [(run, theirs[run.result.round]) for run in self.runs if run.result.round in theirs]
+        return [(run, twin) for run, twin in shared if _is_comparable(run.result, twin.result)]
 
 
 @dataclass(frozen=True)
@@ -171,6 +182,7 @@ def _read(folder: Path) -> Iterator[Run]:
             stored.analysis(),
             forgetting,
             _last_guesses(tested),
+            last_answers(tested),
             stored.wrong_texts(),
             stored.has_predictions,
         )

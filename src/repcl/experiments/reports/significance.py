@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from repcl.evaluation import Comparison, holm, paired_comparison
+from repcl.evaluation import Comparison, TextComparison, compare_answers, holm, paired_comparison
 from repcl.evaluation.statistics import MOST_ROUNDS
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, Metric
 from repcl.experiments.reports.table import Cell, Column, Table, count, missing, number, probability, word
@@ -26,9 +26,9 @@ def choose_reference(runs: BenchmarkRuns, wanted: str | None = None) -> MethodRu
 
 
 def significance_tables(runs: BenchmarkRuns, wanted: str | None = None) -> list[Table]:
-    """A table for each of what is tested, as far as two methods share two rounds of it."""
+    """A table for each of what is tested over rounds, as far as two are shared, and one over texts."""
     tables = [significance_table(runs, wanted, metric) for metric in TESTED]
-    return [table for table in tables if table is not None]
+    return [table for table in (*tables, texts_table(runs, wanted)) if table is not None]
 
 
 def significance_table(
@@ -80,6 +80,63 @@ def significance_table(
     return Table(f"{runs.name}-significance{ending}", title, columns, [rows], notes)
 
 
+def texts_table(runs: BenchmarkRuns, wanted: str | None = None) -> Table | None:
+    """Tests over the texts of one round, of every other method against the wanted or usual one.
+
+    None where no other method has stored its predictions of the same texts.
+    """
+    reference = choose_reference(runs, wanted)
+    compared = {
+        method.name: found
+        for method in runs.methods
+        if method.name != reference.name and (found := compare_texts(reference, method)) is not None
+    }
+    if not compared:
+        return None
+    adjusted = holm([found.p_value for _, found in compared.values()])
+    rows = [
+        [
+            word(name),
+            count(round),
+            count(found.texts),
+            count(found.only_first),
+            count(found.only_second),
+            number(found.difference),
+            probability(found.p_value),
+            probability(p),
+            word(_better(reference.name, found.difference, p)),
+        ]
+        for (name, (round, found)), p in zip(compared.items(), adjusted, strict=True)
+    ]
+    columns = [
+        Column("against", is_text=True),
+        Column("round"),
+        Column("test texts"),
+        Column(f"only {reference.name} right"),
+        Column("only the other right"),
+        Column("difference", ("difference in points",)),
+        Column("p (McNemar)"),
+        Column("p (McNemar, Holm)"),
+        Column("at 5 %", is_text=True),
+    ]
+    notes = [
+        *_reference_notes(reference, wanted),
+        "Exact tests over the texts of one round. They speak for its class order and random seed alone: in "
+        "other rounds the order of two methods may be another.",
+    ]
+    title = f"{runs.name}: last answers of {reference.name} against every other method's, text by text"
+    return Table(f"{runs.name}-significance-texts", title, columns, [rows], notes)
+
+
+def compare_texts(first: MethodRuns, second: MethodRuns) -> tuple[int, TextComparison] | None:
+    """The first round of which both have stored their answers to the same texts, with how they differ."""
+    for ours, theirs in first.comparable_runs(second):
+        found = compare_answers(ours.last_answers, theirs.last_answers)
+        if found is not None:
+            return ours.result.round, found
+    return None
+
+
 def compare_methods(first: MethodRuns, second: MethodRuns, metric: Metric = "final_accuracy") -> Comparison:
     """A metric of two methods, over the rounds in which both learned the same."""
     return paired_comparison(
@@ -90,9 +147,13 @@ def compare_methods(first: MethodRuns, second: MethodRuns, metric: Metric = "fin
 def _verdict(name: str, comparison: Comparison, adjusted_p: float | None) -> str:
     if adjusted_p is None or comparison.difference is None:
         return "no test"
+    return _better(name, comparison.difference, adjusted_p)
+
+
+def _better(name: str, difference: float, adjusted_p: float) -> str:
     if adjusted_p >= ALPHA:
         return "no difference shown"
-    return f"{name} better" if comparison.difference > 0 else f"{name} worse"
+    return f"{name} better" if difference > 0 else f"{name} worse"
 
 
 def _is_open(comparison: Comparison, adjusted_p: float | None) -> bool:

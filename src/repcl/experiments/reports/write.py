@@ -101,11 +101,13 @@ def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = 
 def write_page(folder: Path, header: Header, sections: Sequence[Section]) -> Path:
     """Write `report.html`, `tables/` and `figures/`; those of an earlier page that are not in it go."""
     _refuse_foreign(folder)
-    before = _linked_files(folder)
+    before = _linked_files(folder, _earlier_page(folder))
+    page = render_page(header, sections)
     _write_files(folder, [part for section in sections for part in section.parts])
-    write_whole(folder / PAGE, render_page(header, sections))
-    for stale in before - _linked_files(folder):
+    # before the page that knows of them is replaced: whoever is stopped here finds them again
+    for stale in before - _linked_files(folder, page):
         stale.unlink(missing_ok=True)
+    write_whole(folder / PAGE, page)
     return folder / PAGE
 
 
@@ -143,7 +145,8 @@ def _significance_section(benchmarks: Benchmarks, against: str | None) -> Sectio
         "the same rounds of both methods; Holm's correction keeps the chance of any false alarm in "
         "a table at 5 %, if that method was chosen beforehand. Rounds differ in class order or split, and "
         "share texts: take p values as a guide. Average accuracy over tasks is tested by itself: it scatters "
-        "less from round to round than final accuracy does, so fewer rounds show a difference."
+        "less from round to round than final accuracy does, so fewer rounds show a difference. Where "
+        "predictions are stored, the answers of one round are compared text by text as well."
     )
 
     def compare(runs: BenchmarkRuns) -> list[Part]:
@@ -155,7 +158,10 @@ def _significance_section(benchmarks: Benchmarks, against: str | None) -> Sectio
 def _why_no_test(runs: BenchmarkRuns) -> str:
     if len(runs.methods) < 2:
         return "There is no second method to compare with."
-    return "A test needs two rounds that the methods share: run more of them, for example with --rounds 5."
+    return (
+        "A test needs two rounds that the methods share, or stored predictions of one: run more rounds, for "
+        "example with --rounds 5."
+    )
 
 
 def _curves_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
@@ -338,11 +344,15 @@ def _is_ours(page: Path) -> bool:
         return False
 
 
-def _linked_files(folder: Path) -> set[Path]:
-    """The tables and figures that the page in a folder belongs to; a user's own files are none of them."""
+def _earlier_page(folder: Path) -> str:
+    """The page that is there; nothing if there is none."""
     try:
-        text = read_plain(folder / PAGE, LARGEST_PAGE).decode(errors="replace")
+        return read_plain(folder / PAGE, LARGEST_PAGE).decode(errors="replace")
     except (OSError, ValueError):
-        return set()
+        return ""
+
+
+def _linked_files(folder: Path, page: str) -> set[Path]:
+    """The tables and figures that belong to a page in a folder; a user's own files are none of them."""
     # by their last part only: nothing outside the two folders is meant, whatever the page says
-    return {folder / part / Path(unquote(link)).name for part, link in _LINK.findall(text)}
+    return {folder / part / Path(unquote(link)).name for part, link in _LINK.findall(page)}
