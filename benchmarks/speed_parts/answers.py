@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from predict_speed import bare
 
 from repcl import ContinualClassifier
 from repcl.classifier import ModelFolder
-from repcl.classifier.answerer import Answerer, open_answerer
+from repcl.classifier.answerer import open_answerer
 from repcl.classifier.export import export_model
+from repcl.classifier.exported import Exported, leads
 from repcl.data import Example
 from speed_parts.measured import Part, Row, cpu_time, exact, ratio_of_medians
 from speed_parts.options import Options
@@ -44,7 +46,7 @@ def measure(options: Options) -> Part:
     return Part("answers", "ratio of CPU time, or percent", tuple(rows))
 
 
-def exported(path: Path, precision: Any) -> Answerer:
+def exported(path: Path, precision: Any) -> Exported:
     """A copy of a model that answers by an export, with one thread."""
     copied = path.with_name(f"{path.name}-{precision}")
     shutil.copytree(path, copied)
@@ -55,7 +57,7 @@ def exported(path: Path, precision: Any) -> Answerer:
 
 
 def alike(
-    method: str, classifier: ContinualClassifier, exports: dict[str, Answerer], test: Sequence[Example]
+    method: str, classifier: ContinualClassifier, exports: dict[str, Exported], test: Sequence[Example]
 ) -> list[Row]:
     """How many texts exports answer as torch does, and how much accuracy they lose."""
     rows = []
@@ -69,11 +71,20 @@ def alike(
             exact(f"{method}: {precision}, other answers than torch, %", differing, 100 - FEWEST_ALIKE),
             exact(f"{method}: {precision}, accuracy lost, points", lost, MOST_LOST),
         ]
+        if answerer.export.second is not None:
+            rows.append(exact(f"{method}: {precision}, asked again in fp32, %", asked_again(answerer, test)))
     return rows
 
 
+def asked_again(answerer: Exported, test: Sequence[Example]) -> float:
+    """How many texts of a hundred the first graph of an export is in doubt of."""
+    first = copy(answerer)
+    first.export = answerer.export.model_copy(update={"second": None})
+    return 100 * float((leads(first.scores(test)[0]) < answerer.export.second.doubt).mean())
+
+
 def times(
-    classifier: ContinualClassifier, exports: dict[str, Answerer], texts: Sequence[str], options: Options
+    classifier: ContinualClassifier, exports: dict[str, Exported], texts: Sequence[str], options: Options
 ) -> list[Row]:
     """One text at a time, then a thousand at once, all in turns."""
     ways: dict[str, Callable[[list[str]], object]] = {

@@ -1,5 +1,6 @@
 """An export answers as its revision does, belongs to what it was made from, and a stranger's is refused."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ from repcl import ContinualClassifier
 from repcl.classifier import ModelFolder
 from repcl.classifier.answerer import open_answerer
 from repcl.classifier.export import export_model
-from repcl.classifier.exported import KEPT_ROWS, Exported, _table, open_graph
+from repcl.classifier.exported import KEPT_ROWS, Exported, _OpenGraph, _table, leads, open_graph
 from repcl.classifier.learned import Learned
 from repcl.classifier.store.files import BlobsInMemory
 from repcl.classifier.store.graph import check_graph
-from repcl.classifier.store.records import DamagedModel, Export
+from repcl.classifier.store.records import FORMAT, DamagedModel, Export, _digest
 from repcl.classifier.store.tensors import TensorFile
 from repcl.data import Example
 from tests.classifier.conftest import toy
@@ -93,18 +94,20 @@ def test_a_renamed_class_keeps_the_export(model) -> None:
     assert "food" in fast.classes_
 
 
-def test_an_export_goes_with_the_last_revision_that_it_belongs_to(model) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_an_export_goes_with_the_last_revision_that_it_belongs_to(model, precision) -> None:
     folder = model("fea")
-    graph = exported(folder).graph
+    export = exported(folder, precision)
+    graphs = [export.graph, *([export.second.graph] if export.second else [])]
     classifier = ContinualClassifier.load(folder)
     classifier.partial_fit(*toy("place", texts=8))
     classifier.save(folder)
     store = ModelFolder(folder)
-    assert (folder / "blobs" / graph.file).is_file()
+    assert all((folder / "blobs" / graph.file).is_file() for graph in graphs)
     with store.lock("purging"):
         store.purge([1])
     assert store.export() is None
-    assert not (folder / "blobs" / graph.file).exists()
+    assert not any((folder / "blobs" / graph.file).exists() for graph in graphs)
 
 
 def test_int8_is_calibrated_again_by_texts_left_out(model) -> None:
@@ -123,6 +126,122 @@ def test_int8_is_about_as_sure_as_torch(model) -> None:
     calibration = exported(folder, "int8").calibration
     assert calibration is not None
     assert 0.5 < calibration.temperature / learned.temperature < 2.0
+
+
+def test_a_lead_is_that_of_the_best_class_over_the_second() -> None:
+    assert leads(np.array([[3.0, 9.0, 7.0], [1.0, 1.0, 0.0]])).tolist() == [2.0, 0.0]
+    assert leads(np.zeros((2, 1))).tolist() == [np.inf, np.inf]
+
+
+class Told:
+    """A graph that gives scores of its own for each text, and remembers how many it was asked about."""
+
+    def __init__(self, scores: Any, rows: Any = None) -> None:
+        self.scores, self.rows, self.asked = np.array(scores), rows, 0
+
+    def run(self, names: None, inputs: dict[str, Any]) -> list[Any]:
+        first, self.asked = self.asked, self.asked + len(inputs["ids"])
+        taken = slice(first, self.asked)
+        rows = np.ones((self.asked - first, 128), np.int16) if self.rows is None else self.rows[taken]
+        return [self.scores[taken], rows]
+
+
+def in_doubt(folder: Path, doubt: float, first: Told, second: Told) -> Exported:
+    answerer = open_answerer(folder)
+    assert isinstance(answerer, Exported)
+    assert answerer.export.second is not None
+    known = answerer.export.second.model_copy(update={"doubt": doubt})
+    answerer.export = answerer.export.model_copy(update={"second": known})
+    answerer._first, answerer._second = _OpenGraph(first, {}), _OpenGraph(second, {})
+    return answerer
+
+
+SAME_LENGTH = [Example(text, "") for text in ("cold pear", "warm snow", "cold snow")]
+
+
+def test_int8_asks_again_where_two_classes_are_closer_than_the_doubt(model) -> None:
+    folder = model()
+    exported(folder, "int8")
+    first = Told([[5.0, 1.0, 0.0], [3.0, 3.4, 0.0], [0.0, 2.0, 1.5]])
+    second = Told([[7.0, 1.0, 0.0]])
+    scores = in_doubt(folder, 0.5, first, second).scores(SAME_LENGTH)[0]
+    assert scores.tolist() == [[5.0, 1.0, 0.0], [7.0, 1.0, 0.0], [0.0, 2.0, 1.5]]
+    assert second.asked == 1
+
+
+def test_representations_are_those_of_the_graph_that_answers(model) -> None:
+    folder = model()
+    exported(folder, "int8")
+    first = Told([[5.0, 1.0, 0.0], [3.0, 3.4, 0.0], [0.0, 2.0, 0.5]], np.zeros((3, 4), np.int16))
+    second = Told([[7.0, 1.0, 0.0]], np.full((1, 4), 9, np.int16))
+    rows = in_doubt(folder, 0.5, first, second).scores(SAME_LENGTH)[1]
+    assert rows[:, 0].tolist() == [0, 9, 0]
+
+
+def test_graphs_of_different_sizes_are_said_in_one_sentence(model) -> None:
+    folder = model()
+    exported(folder, "int8")
+    first = Told([[1.0, 1.0, 0.0]] * 3, np.zeros((3, 4), np.int16))
+    second = Told([[7.0, 1.0, 0.0]] * 3, np.zeros((3, 5), np.int16))
+    with pytest.raises(DamagedModel, match="different sizes"):
+        in_doubt(folder, 0.5, first, second).scores(SAME_LENGTH)
+
+
+def test_the_doubt_is_about_as_large_as_what_int8_changes(model) -> None:
+    folder = model()
+    export = exported(folder, "int8")
+    assert export.second is not None
+    fast, slow = open_answerer(folder), open_answerer(folder, device="cpu")
+    assert isinstance(fast, Exported)
+    exact = [fast._ask(fast._open(one), fast.tokenize(TEXTS))[0] for one in (export, export.second)]
+    change = np.abs(np.diff(exact[0] - exact[1], axis=1)).max()
+    assert change / 10 < export.second.doubt < 10 * change
+    assert exact[1] == pytest.approx(slow.state.method.scores(TEXTS), abs=1e-3)
+
+
+@pytest.mark.parametrize("method", ["instant", "fea"])
+def test_an_int8_export_in_doubt_of_everything_answers_as_torch_does(model, method) -> None:
+    folder = model(method, holdout_per_class=0)
+    export = exported(folder, "int8")
+    assert export.second is not None
+    fast, slow = open_answerer(folder), open_answerer(folder, device="cpu")
+    fast.export = export.model_copy(update={"second": export.second.model_copy(update={"doubt": 1e9})})
+    fast.calibration = slow.calibration
+    assert np.abs(fast.answer(TEXTS)[0] - slow.answer(TEXTS)[0]).max() < 1e-3
+
+
+def test_a_model_of_one_class_is_never_in_doubt(make, tmp_path) -> None:
+    classifier = make("instant")
+    classifier.partial_fit(*toy("fruit", texts=6))
+    classifier.save(tmp_path / "one")
+    export = exported(tmp_path / "one", "int8")
+    assert export.second is not None
+    assert export.second.doubt == 0.0
+
+
+def test_a_damaged_second_graph_is_said_in_one_sentence(model) -> None:
+    folder = model()
+    second = exported(folder, "int8").second
+    assert second is not None
+    path = folder / "blobs" / second.graph.file
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    answerer = open_answerer(folder)
+    assert isinstance(answerer, Exported)
+    answerer.export = answerer.export.model_copy(update={"second": second.model_copy(update={"doubt": 1e9})})
+    with pytest.raises(DamagedModel, match="damaged"):
+        answerer.answer(TEXTS)
+
+
+def test_an_int8_export_of_an_earlier_version_asks_one_graph(model) -> None:
+    folder = model()
+    export = exported(folder, "int8")
+    body = export.model_dump(mode="json", exclude={"second"})
+    record = {"format": FORMAT, "sha256": _digest(body), "record": body}
+    folder.joinpath("export.json").write_text(json.dumps(record))
+    answerer = open_answerer(folder)
+    assert isinstance(answerer, Exported)
+    assert answerer.export == export.model_copy(update={"second": None})
+    assert answerer.answer(TEXTS).probabilities.shape == (3, 3)
 
 
 def test_int8_multiplies_by_random_maps_in_8_bits_too_and_says_nothing(model, caplog) -> None:
@@ -177,14 +296,14 @@ def test_a_table_of_another_shape_is_said_in_one_sentence(model, monkeypatch) ->
     other = blobs.put(TensorFile(torch.zeros(3, 2)), "safetensors")
     fast = open_answerer(folder)
     assert isinstance(fast, Exported)
-    fast._handed_in[next(iter(export.tables))] = _table(blobs, other)
+    fast._first.handed_in[next(iter(export.tables))] = _table(blobs, other)
     with pytest.raises(DamagedModel, match="could not answer"):
         fast.answer(TEXTS)
 
 
 def test_a_new_export_takes_the_place_of_the_old_one(model) -> None:
     folder = model()
-    first, second = exported(folder), exported(folder, "int8")
+    first, second = exported(folder, "int8"), exported(folder)
     assert ModelFolder(folder).export() == second
     assert not (folder / "blobs" / first.graph.file).exists()
 
@@ -321,7 +440,7 @@ def test_an_answer_that_cannot_be_right_is_said_in_one_sentence(model, outputs, 
     answerer = open_answerer(folder)
     assert isinstance(answerer, Exported)
     assert answerer.calibration.familiarity is not None
-    answerer._session = Session(*outputs)
+    answerer._first = _OpenGraph(Session(*outputs), {})
     with pytest.raises(DamagedModel, match=sentence):
         answerer.evidence(TEXTS)
 

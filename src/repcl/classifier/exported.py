@@ -1,6 +1,7 @@
 """An export as an answerer: onnxruntime, tokenizers and NumPy, and no torch."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from repcl.classifier.answering import Evidence, Scores, probabilities
 from repcl.classifier.store.files import Blobs
 from repcl.classifier.store.folder import ModelFolder
 from repcl.classifier.store.graph import check_graph
-from repcl.classifier.store.records import Blob, Contents, DamagedModel, Export, one_line
+from repcl.classifier.store.records import Blob, Contents, DamagedModel, Export, SecondGraph, one_line
 from repcl.classifier.store.tensor_header import read_header
 from repcl.classifier.store.tokenizer import read_tokenizer
 from repcl.data import Example, TokenizedExample
@@ -73,22 +74,25 @@ class Exported(Answerer):
         if chosen is None or chosen.kind != contents.kind:
             raise DamagedModel(f"export.json names the readout {export.readout!r}, which no {self.kind} has.")
         self._readout = chosen.__new__(chosen)  # depths are in the graph; tokens do not depend on them
-        self._handed_in = self._read_solution() | {
-            name: _table(blobs, blob) for name, blob in export.tables.items()
-        }
-        self._session = open_graph(blobs, export.graph, threads)
+        self._solution, self._threads = self._read_solution(), threads
+        self._first = self._open(export)
+        self._second: _OpenGraph | None = None
 
     def scores(self, examples: Sequence[Example]) -> tuple[Scores, Array]:
         """Scores, (texts, classes), and representations on the grid; of a trained method there are none."""
         rows = self.tokenize(examples)
-        found: list[Array] = [np.empty(0)] * len(rows)
-        represented: list[Array] = [np.empty(0)] * len(rows)
-        for numbers in by_length([len(row.ids) for row in rows], BATCH):
-            outputs = self._run([rows[number] for number in numbers])
-            for at, number in enumerate(numbers):
-                found[number] = outputs[0][at]
-                represented[number] = outputs[1][at] if len(outputs) > 1 else np.empty(0)
-        return np.stack(found).astype(np.float64), np.stack(represented)
+        scores, represented = self._ask(self._first, rows)
+        second = self.export.second
+        doubtful = np.flatnonzero(leads(scores) < second.doubt) if second else ()
+        if second is None or not len(doubtful):
+            return scores, represented
+        if self._second is None:  # opened when it is needed: most single texts are answered without it
+            self._second = self._open(second)
+        again, represented_again = self._ask(self._second, [rows[number] for number in doubtful])
+        if represented_again.shape[1:] != represented.shape[1:]:
+            raise DamagedModel("The two graphs of the export give representations of different sizes.")
+        scores[doubtful], represented[doubtful] = again, represented_again
+        return scores, represented
 
     def evidence(self, examples: Sequence[Example], *, with_nearness: bool = True) -> Evidence:
         """What is known about texts before it is decided whether they are unknown."""
@@ -105,10 +109,25 @@ class Exported(Answerer):
         note_shortened(shortened, len(examples), self.export.max_length)
         return rows
 
-    def _run(self, rows: Sequence[TokenizedExample]) -> list[Array]:
+    def _open(self, chosen: Export | SecondGraph) -> "_OpenGraph":
+        tables = {name: _table(self._blobs, blob) for name, blob in chosen.tables.items()}
+        return _OpenGraph(open_graph(self._blobs, chosen.graph, self._threads), self._solution | tables)
+
+    def _ask(self, graph: "_OpenGraph", rows: Sequence[TokenizedExample]) -> tuple[Scores, Array]:
+        """Scores and representations of texts in batches of similar lengths."""
+        found: list[Array] = [np.empty(0)] * len(rows)
+        represented: list[Array] = [np.empty(0)] * len(rows)
+        for numbers in by_length([len(row.ids) for row in rows], BATCH):
+            outputs = self._run(graph, [rows[number] for number in numbers])
+            for at, number in enumerate(numbers):
+                found[number] = outputs[0][at]
+                represented[number] = outputs[1][at] if len(outputs) > 1 else np.empty(0)
+        return np.stack(found).astype(np.float64), np.stack(represented)
+
+    def _run(self, graph: "_OpenGraph", rows: Sequence[TokenizedExample]) -> list[Array]:
         try:
-            outputs: list[Array] = self._session.run(
-                None, padded(rows, self._pad_id)._asdict() | self._handed_in
+            outputs: list[Array] = graph.session.run(
+                None, padded(rows, self._pad_id)._asdict() | graph.handed_in
             )
         except Exception as error:  # onnxruntime has errors of many kinds, for graphs of any kind
             raise DamagedModel(f"The export could not answer ({one_line(error)}).") from error
@@ -161,6 +180,23 @@ class Exported(Answerer):
         if any(part.dtype != np.int16 or part.ndim != 2 or part.shape[1:] != width for part in parts):
             raise DamagedModel("The pieces of the embeddings that the revision keeps do not fit together.")
         return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class _OpenGraph:
+    """A graph that can be asked, with what is handed to it beside the texts."""
+
+    session: "onnxruntime.InferenceSession"
+    handed_in: dict[str, Array]
+
+
+def leads(scores: Scores) -> Scores:
+    """By how much the best class of each text is ahead of the second; without bound if there is but one."""
+    if scores.shape[1] < 2:
+        return np.full(len(scores), np.inf)
+    second, best = np.partition(scores, -2, axis=1)[:, -2:].T
+    found: Scores = best - second
+    return found
 
 
 def open_export(

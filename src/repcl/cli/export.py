@@ -19,7 +19,7 @@ def export_command(
     int8: Annotated[
         bool,
         typer.Option(
-            "--int8", help="The encoder's weights in 8 bits: faster, and now and then another class."
+            "--int8", help="The encoder's weights in 8 bits: faster. Close calls are asked again in fp32."
         ),
     ] = False,
     wait: Wait = 600.0,
@@ -44,6 +44,7 @@ def export_command(
     else:
         say(f"It answers for revision {revision.number} only: export again after `repcl learn`.")
     if export.precision == "int8":
+        say("Texts whose two best classes are close are asked again in fp32.")
         say(
             "Confidence and threshold are calibrated for it."
             if export.calibration

@@ -413,6 +413,20 @@ class Contents(Record):
         ]
 
 
+class SecondGraph(Record):
+    """A graph of full precision that is asked again where the first one is in doubt.
+
+    Attributes:
+        graph: the file.
+        tables: as those of the first one.
+        doubt: the first one is in doubt where its best class is ahead of the second by less than this.
+    """
+
+    graph: Blob
+    tables: Annotated[dict[Short, Blob], Field(max_length=1000)] = {}
+    doubt: Annotated[float, Field(ge=0)]
+
+
 class Export(Record):
     """How texts are answered without torch: a graph of operations in ONNX form.
 
@@ -424,6 +438,7 @@ class Export(Record):
         tables: large tensors that never change and are handed in with every question, by their names there.
         readout: how texts become tokens.
         max_length: the longest input in tokens.
+        second: what is asked again where the graph is in doubt; None where it never is.
         solution: names of the derived tensors that are handed in with every question.
         calibration: of the scores that the graph gives, where they differ from those of torch.
         calibrated_for: hash of the contents that it was chosen for.
@@ -436,6 +451,7 @@ class Export(Record):
     precision: Precision
     graph: Blob
     tables: Annotated[dict[Short, Blob], Field(max_length=1000)] = {}
+    second: SecondGraph | None = None
     readout: Short
     max_length: Annotated[int, Field(ge=1, le=512)]
     solution: Annotated[tuple[Short, ...], Field(max_length=1000)] = ()
@@ -447,7 +463,8 @@ class Export(Record):
     @property
     def files(self) -> tuple[Blob, ...]:
         """All files that it needs beside those of a revision."""
-        return (self.graph, *self.tables.values())
+        second = (self.second.graph, *self.second.tables.values()) if self.second else ()
+        return tuple(dict.fromkeys((self.graph, *self.tables.values(), *second)))
 
     def fits(self, contents: Contents) -> bool:
         """Whether it answers for a revision with these contents."""
