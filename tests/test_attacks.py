@@ -26,6 +26,8 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from repcl import ContinualClassifier
+from repcl.classifier import ModelFolder
+from repcl.classifier.export import export_model
 from repcl.cli.guarded import run_guarded
 from repcl.cli.main import app
 from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
@@ -33,6 +35,8 @@ from tests.classifier.test_hostile import forge
 from tests.crash import Breakage, breaking
 from tests.data.test_bombs import dictionary_bomb, rows_bomb
 from tests.experiments.made_up import write_grid
+from tests.fuzz.folders import doubt_everything
+from tests.fuzz.folders import export_record as export_of
 from tests.fuzz.seeds import WORKBOOK, workbook
 from tests.model.test_hostile_encoders import OWN_CODE, change, configured, doubling, sparse_weights
 
@@ -793,6 +797,30 @@ ATTACKS["an export of the next century"] = export_record(b'{"format": 99, "sha25
 def an_export_that_is_elsewhere(room: Path) -> list[Words]:
     (room / "model/export.json").symlink_to(mine(room / "diary.txt"))
     return [["predict", "model", "a"], ["export", "model"], *CHANGES]
+
+
+def second_graph(put: Callable[[Path], object]) -> Attack:
+    """An int8 export that doubts every text, and something else where its second graph was."""
+
+    def prepare(room: Path) -> list[Words]:
+        folder = ModelFolder(room / "model")
+        with folder.lock("exporting"):
+            export_model(folder, precision="int8")
+        doubt_everything(room / "model")
+        graph = room / "model/blobs" / export_of(room / "model")["second"]["graph"]["file"]
+        graph.unlink()
+        put(graph)
+        return [["predict", "model", "a"], ["export", "model", "--int8"], ["predict", "model", "a"], *CHANGES]
+
+    return prepare
+
+
+ATTACKS["a second graph that is not there"] = second_graph(lambda path: None)
+ATTACKS["a second graph that is a diary"] = second_graph(
+    lambda path: path.symlink_to(mine(path.parents[2] / "d"))
+)
+ATTACKS["a second graph that never ends"] = second_graph(sparse)
+ATTACKS["a second graph that is a pipe"] = second_graph(os.mkfifo)
 
 
 @attack

@@ -327,12 +327,18 @@ def _exported(folder: Path) -> Path:
     model = ModelFolder(_model(folder))
     with model.lock("exporting"):
         export_model(model, precision="int8")
-    record = _export_record(model.path)
-    _write_export(model.path, record | {"second": record["second"] | {"doubt": 1e6}})
+    doubt_everything(model.path)
     return model.path
 
 
-def _export_record(model: Path) -> dict[str, Any]:
+def doubt_everything(model: Path) -> None:
+    """Let an int8 export ask its second graph about every text."""
+    record = export_record(model)
+    _write_export(model, record | {"second": record["second"] | {"doubt": 1e6}})
+
+
+def export_record(model: Path) -> dict[str, Any]:
+    """What `export.json` says."""
     return dict(json.loads((model / "export.json").read_text())["record"])
 
 
@@ -372,7 +378,7 @@ def export_file(folder: Path) -> Read:
 def graph_file(folder: Path) -> Read:
     """The first or second graph of an export, under the name that its bytes have, which its record gives."""
     model = _exported(folder)
-    original = _export_record(model)
+    original = export_record(model)
 
     def read(data: bytes) -> None:
         name = f"{sha256(data).hexdigest()}.onnx"
@@ -389,7 +395,7 @@ def graph_file(folder: Path) -> Read:
 
 
 def _graph(model: Path) -> bytes:
-    return (model / "blobs" / _export_record(model)["second"]["graph"]["file"]).read_bytes()
+    return (model / "blobs" / export_record(model)["second"]["graph"]["file"]).read_bytes()
 
 
 def good_files(folder: Path) -> dict[str, bytes]:
