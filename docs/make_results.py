@@ -23,7 +23,7 @@ from repcl.experiments.paper.information import (
 )
 from repcl.experiments.paper.numbers import Paper, load_paper
 from repcl.experiments.paper.recipes import find_recipe
-from repcl.experiments.paper.verdicts import CLAIMS, verdict_table
+from repcl.experiments.paper.verdicts import CLAIMS, NOTES, verdict_table
 from repcl.experiments.reports.figures import Drawing, draw_costs, final_means, line_styles
 from repcl.experiments.reports.formats import to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, load_runs, row_names
@@ -227,11 +227,16 @@ def _claim(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 
 def _verdicts(benchmarks: Benchmarks, words: Sequence[str]) -> str:
-    """Verdicts on the claims behind the named recipes, on the named benchmarks or on all."""
+    """Verdicts on the claims behind the named recipes, on the named benchmarks or on all; without notes."""
     recipes, named = [word for word in words if word in CLAIMS], {*words} - {*CLAIMS}
     chosen = [runs for runs in benchmarks if not named or runs.name in named]
     table = verdict_table(recipes, chosen, load_paper())
-    return _markdown([table] if table is not None else [])
+    return _markdown([replace(table, notes=[])] if table is not None else [])
+
+
+def _verdict_notes(_benchmarks: Benchmarks, _: Sequence[str]) -> str:
+    """What a verdict means, once for all tables of them."""
+    return "\n\n".join(NOTES)
 
 
 def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
@@ -306,6 +311,7 @@ PLACEHOLDERS: Mapping[str, Answer] = {
     "figure": _figure,
     "verdict": _verdict,
     "verdicts": _verdicts,
+    "verdict_notes": _verdict_notes,
     "claim": _claim,
     "significance": _significance,
     "tasks": _of_each(tasks_table),
