@@ -136,17 +136,38 @@ def test_fewer_rows_than_classes_are_of_different_classes() -> None:
     assert len({row // 2 for row in drawn}) == 3
 
 
-def test_every_epoch_of_a_part_is_drawn_anew() -> None:
-    rows = [TokenizedExample((1,) * (2 + row), ((0, 1),)) for row in range(12)]
-    batches = Batches(
-        rows,
-        [row % 3 for row in range(12)],
+def test_rows_that_were_drawn_least_come_first() -> None:
+    before = {0: 2, 1: 1, 2: 1, 4: 1, 5: 2, 6: 1}  # of a class 0 to 3, of the other 4 to 7
+    drawn = balanced_draw([0] * 4 + [1] * 4, 2, torch.Generator().manual_seed(0), before)
+    assert sorted(drawn) == [3, 7]
+
+
+def test_fewer_rows_than_classes_are_of_those_that_were_drawn_least() -> None:
+    drawn = balanced_draw([0, 1, 2, 3], 2, torch.Generator().manual_seed(0), {0: 1, 2: 1})
+    assert sorted(drawn) == [1, 3]
+
+
+def test_epochs_of_a_part_show_every_row_equally_often() -> None:
+    batches = parts(of=12, most=6)
+    shown = Counter(row for _ in range(6) for batch in batches for row in batch.positions.tolist())
+    assert shown == dict.fromkeys(range(12), 3)
+
+
+def parts(of: int, most: int) -> Batches:
+    """Batches of so many rows, of three classes in turn, some of them in each epoch."""
+    return Batches(
+        [TokenizedExample((1,) * (2 + row), ((0, 1),)) for row in range(of)],
+        [row % 3 for row in range(of)],
         batch_size=4,
         pad_id=0,
         device=torch.device("cpu"),
         generator=torch.Generator().manual_seed(0),
-        most=6,
+        most=most,
     )
+
+
+def test_every_epoch_of_a_part_is_drawn_anew() -> None:
+    batches = parts(of=12, most=6)
     epochs = [[batch.positions.tolist() for batch in batches] for _ in range(20)]
     assert len(batches) == 2
     for epoch in epochs:

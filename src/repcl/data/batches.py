@@ -1,7 +1,7 @@
 """How tokenized examples become padded batches of similar length."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -55,11 +55,26 @@ def similar_length_order(
     return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 
-def balanced_draw(labels: Sequence[Hashable], count: int, generator: torch.Generator) -> list[int]:
-    """Numbers of `count` rows, of every class as many as of the others, as far as it has them."""
+def balanced_draw(
+    labels: Sequence[Hashable],
+    count: int,
+    generator: torch.Generator,
+    before: Mapping[int, int] | None = None,
+) -> list[int]:
+    """Numbers of `count` rows, of every class as many as of the others, as far as it has them.
+
+    Args:
+        labels: the class of each row.
+        count: rows to draw.
+        generator: where they are drawn from.
+        before: how often rows were drawn before; those drawn least come first.
+    """
+    order: list[int] = torch.randperm(len(labels), generator=generator).tolist()
+    if before:
+        order.sort(key=lambda row: before.get(row, 0))
     taken: Counter[Hashable] = Counter()
     ranked = []
-    for place, row in enumerate(torch.randperm(len(labels), generator=generator).tolist()):
+    for place, row in enumerate(order):
         ranked.append((taken[labels[row]], place, row))  # the first of each class, then the second of each
         taken[labels[row]] += 1
     return [row for _, _, row in sorted(ranked)[:count]]
@@ -75,7 +90,8 @@ class Batches:
         pad_id: the padding token.
         device: where batches are put.
         generator: where the order of an epoch is drawn from.
-        most: rows of an epoch, drawn anew for each with equally many of every class; all if not given.
+        most: rows of an epoch, drawn anew for each with equally many of every class, and those first that
+            earlier epochs have shown least; all if not given.
     """
 
     def __init__(
@@ -96,6 +112,7 @@ class Batches:
         self.device = device
         self.generator = generator
         self.most = most
+        self._shown: Counter[int] = Counter()
 
     def __len__(self) -> int:
         return -(-min(len(self.rows), self.most or len(self.rows)) // self.batch_size)
@@ -117,7 +134,8 @@ class Batches:
     def _order(self) -> list[list[int]]:
         lengths = [len(row.ids) for row in self.rows]
         if self.generator is not None and self.most is not None and self.most < len(lengths):
-            drawn = balanced_draw(self.labels, self.most, self.generator)
+            drawn = balanced_draw(self.labels, self.most, self.generator, self._shown)
+            self._shown.update(drawn)
             order = similar_length_order([lengths[row] for row in drawn], self.batch_size, self.generator)
             return [[drawn[at] for at in batch] for batch in order]
         if self.generator is not None:
