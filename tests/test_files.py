@@ -1,6 +1,7 @@
 """Files that are there whole or not at all."""
 
 import errno
+import json
 import os
 import stat
 from pathlib import Path
@@ -253,6 +254,19 @@ def test_brackets_without_end_are_a_value_error() -> None:
     assert parse_json(b'{"a": [1]}') == {"a": [1]}
     with pytest.raises(ValueError, match=r"^brackets are nested too deeply$"):
         parse_json("[" * 100_000)
+
+
+@pytest.mark.parametrize("digits", ["1.1e100", "-1.1e100", "1e999", "9" * 101, "-" + "9" * 400])
+def test_numbers_too_large_to_be_added_up_are_a_value_error(digits: str) -> None:
+    with pytest.raises(ValueError, match="a number is beyond 1e"):
+        parse_json(f'{{"a": [{digits}]}}')
+
+
+@pytest.mark.parametrize("value", [0, -3, 2**64, 1e100, -1e100, 1e-300])
+def test_other_numbers_are_what_they_were(value: float) -> None:
+    found = parse_json(json.dumps([value]))
+    assert found == [value]
+    assert type(found[0]) is type(value)
 
 
 def test_a_path_is_shown_up_to_300_characters() -> None:

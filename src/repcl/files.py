@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 PART = ".part-"
 """How the names of files begin that are still being written."""
@@ -20,7 +20,11 @@ LONGEST_SHOWN = 300
 LONGEST_NAME = 255  # in bytes, of a file
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+LARGEST_NUMBER = 1e100
+"""In a JSON file, so that sums, squares and means of many numbers can still be computed."""
 _BINARY: int = getattr(os, "O_BINARY", 0)
+
+Number = TypeVar("Number", int, float)
 
 
 class NotPlainFile(OSError):
@@ -107,16 +111,27 @@ def part_of(path: Path) -> Path:
 def parse_json(data: bytes | str) -> Any:
     """The value of a JSON text; whatever is wrong with it is a `ValueError`.
 
-    So are too many brackets, and half characters, which could not be written or shown.
+    So are too many brackets, half characters, which could not be written or shown, and numbers beyond
+    `LARGEST_NUMBER`.
     """
     text = data if isinstance(data, str) else data.decode("utf-8-sig")
     try:
-        found = json.loads(text)
+        found = json.loads(
+            text,
+            parse_int=lambda digits: _bounded(int(digits)),
+            parse_float=lambda digits: _bounded(float(digits)),
+        )
         if "\\ud" in text.lower():
             json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("brackets are nested too deeply") from None
     return found
+
+
+def _bounded(value: Number) -> Number:
+    if abs(value) > LARGEST_NUMBER:
+        raise ValueError(f"a number is beyond {LARGEST_NUMBER:.0e}")
+    return value
 
 
 def settle(path: Path) -> None:

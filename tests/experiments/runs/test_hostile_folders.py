@@ -15,12 +15,14 @@ from repcl.errors import InvalidData, ResultMismatch
 from repcl.experiments import RunObserver, RunSpec, read_result
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
+from repcl.experiments.representations.analysis import _AS_JSON, read_analysis
 from repcl.experiments.runs.pool import Failure, attempt
 from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import RunOptions
 from repcl.experiments.runs.store import LOCK, RunFolder, RunStore
 from tests.conftest import tiny_encoder
 from tests.experiments.made_up import write_grid
+from tests.experiments.paper.test_information import analyzed
 from tests.experiments.runs.test_run import Stop, StopAtTask, run, toy_stream
 
 DEEP = "[" * 100_000
@@ -61,6 +63,33 @@ def test_a_result_that_is_none_is_refused_in_one_sentence(tmp_path: Path, conten
     (folder.path / "result.json").write_bytes(content.encode(errors="surrogatepass"))
     with pytest.raises(ResultMismatch, match="use --fresh to run it again"):
         RunStore(tmp_path).runs()
+
+
+TOO_LARGE = ["1e308", '"1e308"', "9" * 500, '"' + "9" * 500 + '"']
+
+
+def with_number(content: bytes, old: bytes, digits: str) -> bytes:
+    assert old in content
+    return content.replace(old, old.partition(b": ")[0] + b": " + digits.encode())
+
+
+@pytest.mark.parametrize("digits", TOO_LARGE, ids=["fraction", "in quotes", "whole", "whole in quotes"])
+@pytest.mark.parametrize(
+    "entry", [b'"class_0_0": 10', b'"text_bytes": 4000', b'"all": 99.0', b'"threads": 1']
+)
+def test_a_number_of_a_result_that_is_too_large_is_refused(tmp_path: Path, entry: bytes, digits: str) -> None:
+    path = one_run(tmp_path).path / "result.json"
+    path.write_bytes(with_number(path.read_bytes(), entry, digits))
+    with pytest.raises(ResultMismatch):
+        RunStore(tmp_path).runs()
+
+
+@pytest.mark.parametrize("digits", TOO_LARGE[:2], ids=["plain", "in quotes"])
+def test_a_number_of_an_analysis_that_is_too_large_is_refused(tmp_path: Path, digits: str) -> None:
+    content = _AS_JSON.dump_json(analyzed(1.0, 2.0)).replace(b":", b": ")
+    (tmp_path / "analysis.json").write_bytes(with_number(content, b'"info_nce": 1.2', digits))
+    with pytest.raises(ResultMismatch, match="is damaged"):
+        read_analysis(tmp_path / "analysis.json")
 
 
 @pytest.mark.parametrize("content", NOT_OURS[1:], ids=range(1, len(NOT_OURS)))

@@ -155,8 +155,12 @@ def analyze_run(
             forgetting=class_forgetting(tested),
             representations=None if snapshots is None else _ask(snapshots, run, tested, settings),
         )
-    write_whole(path, json.dumps(_AS_JSON.dump_python(found, mode="json"), indent=1) + "\n")
+    write_whole(path, _to_json(found))
     return found
+
+
+def _to_json(analysis: RunAnalysis) -> str:
+    return json.dumps(_AS_JSON.dump_python(analysis, mode="json"), indent=1) + "\n"
 
 
 def read_analysis(path: Path) -> RunAnalysis | None:
@@ -168,6 +172,7 @@ def read_analysis(path: Path) -> RunAnalysis | None:
         if content["format"] != FORMAT:
             return None
         found = _AS_JSON.validate_python(content)
+        parse_json(_to_json(found))  # numbers in quotes, too, may only be so large
         if found.representations is not None and not _is_whole(found.representations):
             raise ValueError("lists of unequal lengths")
         return found

@@ -24,13 +24,15 @@ from repcl.files import parse_json, read_plain
 FORMAT = 1
 LARGEST_RESULT = 64 << 20
 """Bytes of a file of one run that no one has to write by hand; one of a real run has a hundredth of it."""
+STRICT = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
+"""A number in quotes is none: `parse_json` has not looked at how large it is."""
 PACKAGES = ("repcl", "torch", "transformers", "scikit-learn", "numpy")
 
 
 class DataSummary(BaseModel):
     """What was learned and tested on."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = STRICT
 
     files: dict[str, str]
     train: int
@@ -44,7 +46,7 @@ class DataSummary(BaseModel):
 class MemorySummary(BaseModel):
     """What was kept at the end."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = STRICT
 
     exemplars_per_class: dict[str, int]
     text_bytes: int
@@ -63,7 +65,7 @@ class Seconds(BaseModel):
             that read any cost less than its method does.
     """
 
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+    model_config = STRICT
 
     tasks: list[dict[str, float]]
     all: float
@@ -75,7 +77,7 @@ class Seconds(BaseModel):
 class SavedRepresentations(BaseModel):
     """The representations saved beside the result, and their cost on disk."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = STRICT
 
     folder: str
     files: int
@@ -91,7 +93,7 @@ class Result(BaseModel):
         finished: when the run ended; None in results of earlier versions.
     """
 
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+    model_config = STRICT
 
     format: int = FORMAT
     method: str
@@ -108,7 +110,7 @@ class Result(BaseModel):
     processor: str | None = None
     processes: int = 1
     precision: str = "no"
-    finished: AwareDatetime | None = None
+    finished: Annotated[AwareDatetime | None, Field(strict=False)] = None
     data: DataSummary
     class_order: Annotated[list[list[str]], Field(min_length=1)]
     accuracy_matrix: list[list[float | None]]
