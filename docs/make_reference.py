@@ -12,8 +12,8 @@ PAGE = Path(__file__).parent / "reference" / "cli.md"
 LEAD = """# Command line
 
 Made by `python docs/make_reference.py` from the commands themselves. `--debug` with any command shows the
-trace of an error. Exit codes: 0 for success, 2 for what you can fix, 3 for an update that the guard refused,
-70 for a defect of repcl, 130 after Ctrl-C.
+traceback of an error. Exit codes: 0 for success, 2 for an error that you can fix, 3 for an update that was
+refused, 70 for a bug in repcl, 130 after Ctrl-C.
 """
 
 

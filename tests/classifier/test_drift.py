@@ -77,7 +77,9 @@ def test_another_share_of_a_class_is_a_change():
     first = found.classes[0]
     assert (first.before, first.now, first.texts) == (0.9, 0.6, 60)
     assert found.distance == pytest.approx(0.3)
-    assert found.verdict.startswith("What comes in has changed: 2 of 2 classes have other shares (a 90.0% →")
+    assert found.verdict.startswith(
+        "Incoming texts have changed: 2 of 2 classes have different shares (a 90.0% →"
+    )
 
 
 def test_p_values_are_corrected_for_the_number_of_shares():

@@ -336,7 +336,7 @@ def test_new_texts_that_look_like_another_class_of_the_update_are_refused():
     # p and q see a third of 0.1; of 20 texts by 0.0333 + 0.02, 3 or more: 0.088, 4 or more: 0.0197
     assert doubted(3, "q") == ()
     assert doubted(4, "q") == (
-        "4 of 20 new texts look mislabeled: other texts speak for another class, most often for 'q' where "
+        "4 of 20 new texts look mislabeled: other texts point to another class, most often to 'q' where "
         "the label is 'p' (4)",
     )
 

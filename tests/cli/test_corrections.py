@@ -68,7 +68,7 @@ def test_learn_says_that_nothing_is_new(repcl, model, tmp_path):
     output = repcl("learn", model, again)
     assert output.code == 0, output.err
     assert "Nothing is new: all texts are known with these labels." in output.out
-    assert "Known with the same label, and not counted twice: 6 texts." in output.out
+    assert "Already known with the same label, and not counted twice: 6 texts." in output.out
     assert "learned nothing new" in repcl("history", model).out
 
 
@@ -77,7 +77,7 @@ def test_learn_says_that_a_class_lost_its_last_text(repcl, model, tmp_path, monk
     fix = lines(tmp_path / "a.csv", "text,label", *(f"{text},vehicle" for text in texts("fruit")))
     output = repcl("learn", model, fix)
     assert "Corrected 6 texts" in output.out
-    assert "Removed, for no text is left: 1 class." in output.out
+    assert "Removed, because no text is left: 1 class." in output.out
     assert "with 1 class." in output.out
 
 

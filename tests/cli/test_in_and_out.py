@@ -315,7 +315,7 @@ def test_texts_that_are_nearly_the_same_are_noted_or_dropped(repcl, encoder_fold
     data.write_text("text,label\n" + "\n".join(rows) + "\n")
     words = (data, "--method", "ncm", "--encoder", encoder_folder, "--device", "cpu")
     noted = repcl("learn", tmp_path / "all", *words)
-    assert "Note: 1 text nearly the same as another of the class" in noted.err
+    assert "Note: 1 text nearly the same as another of its class" in noted.err
     assert "from 5 texts" in noted.out
     dropped = repcl("learn", tmp_path / "single", *words, "--drop-duplicates")
     assert "Note: 1 text left out" in dropped.err

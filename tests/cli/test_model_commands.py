@@ -415,7 +415,7 @@ def test_without_unknown_texts_only_what_is_accepted_is_measured(repcl, model, t
     data = write(tmp_path / "test.csv", "fruit", start=50)
     told = json.loads(repcl("evaluate", model, data, "--unknown", "--json").out)["unknown"]
     assert (told["known_texts"], told["unknown_texts"], told["caught"], told["auroc"]) == (10, 0, None, None)
-    assert "no text of another class to be caught" in repcl("evaluate", model, data, "--unknown").out
+    assert "no texts of other classes to catch" in repcl("evaluate", model, data, "--unknown").out
 
 
 # ---- classes, history, discover -----------------------------------------------------------------

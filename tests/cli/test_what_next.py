@@ -43,7 +43,7 @@ def test_suggest_shows_texts_with_a_reason(repcl, model, tmp_path):
 def test_suggest_writes_a_file_with_empty_labels_that_can_be_filled_in_and_learned(repcl, model, tmp_path):
     data, out = write(tmp_path / "texts.csv", "weather", start=40), tmp_path / "label-me.csv"
     output = repcl("suggest", model, data, "--most", 3, "--output", out)
-    assert f"Written to {out}: fill in the column label" in output.out
+    assert f"Written to {out}: fill in the label column" in output.out
     rows = rows_of(out)
     assert [row["label"] for row in rows] == ["", "", ""]
     assert {row["text"] for row in rows} <= {row["text"] for row in rows_of(data)}

@@ -209,9 +209,9 @@ def _verdict(texts: int, unknown: Share | None, classes: Sequence[Share]) -> str
         )
     if changed:
         named = listed([f"{share.name} {share.before:.1%} → {share.now:.1%}" for share in changed], NAMED)
-        found.append(f"{len(changed)} of {len(classes)} classes have other shares ({named})")
+        found.append(f"{len(changed)} of {len(classes)} classes have different shares ({named})")
     if found:
-        return f"What comes in has changed: {'; '.join(found)}."
+        return f"Incoming texts have changed: {'; '.join(found)}."
     if texts < FEWEST:
         return f"No verdict: {texts} texts are too few to tell a change from chance."
     return f"Nothing has changed beyond chance in {texts} texts."

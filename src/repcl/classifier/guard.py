@@ -309,8 +309,8 @@ def _label_reasons(
         return []
     (label, answer), count = Counter((one.label, one.answer) for one in doubted).most_common(1)[0]
     return [
-        f"{len(doubted)} of {len(update.texts)} new texts look mislabeled: other texts speak for another "
-        f"class, most often for {answer!r} where the label is {label!r} ({count})"
+        f"{len(doubted)} of {len(update.texts)} new texts look mislabeled: other texts point to another "
+        f"class, most often to {answer!r} where the label is {label!r} ({count})"
     ]
 
 

@@ -262,5 +262,5 @@ def offer(state: ClassifierState, command: str, accuracy: float | None) -> str |
     left, wait = 100 * (1 - accuracy), minutes(expected_seconds(state, texts))
     return (
         f"`{command}` trains a duet, {wait}: {100 * accuracy:.1f} % of checked texts are right now, so it "
-        f"can gain {left:.1f} points at most; it is used only if held-out texts gain."
+        f"can gain at most {left:.1f} points; it is used only if it does better on held-out texts."
     )

@@ -24,17 +24,24 @@ if TYPE_CHECKING:
 
 def analyze(
     run: Annotated[
-        Path, typer.Argument(help="OUT for all runs, or a folder in it down to OUT/BENCHMARK/METHOD/round-R.")
+        Path,
+        typer.Argument(
+            help="The --out folder for all runs, or a folder in it, down to OUT/BENCHMARK/METHOD/round-R."
+        ),
     ],
-    critics: Annotated[int | None, typer.Option(min=1, help="Fits of each estimate.")] = None,
-    steps: Annotated[int | None, typer.Option(min=25, help="At most so many steps of each fit.")] = None,
+    critics: Annotated[
+        int | None, typer.Option(min=1, help="How many fits per estimate; their median counts.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=25, help="Maximum number of steps per fit.")] = None,
     authors: Annotated[
-        bool, typer.Option("--authors", help="The estimator of the authors' code, which over-estimates.")
+        bool, typer.Option("--authors", help="Use the estimator of the authors' code, which overestimates.")
     ] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time; default: one per core.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Analyze again what was analyzed.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="How many runs at a time; default: one per core.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Redo finished analyses.")] = False,
 ) -> None:
-    """Mutual information, spectrum, drift and transfer of finished runs."""
+    """Measure mutual information, spectrum, drift and transfer in finished runs."""
     from repcl.experiments.reports.analysis_tables import analyses_table, run_tables
     from repcl.experiments.reports.figures import run_drawings
     from repcl.experiments.representations.analysis import AUTHORS_ANALYSIS, AnalysisSpec

@@ -34,18 +34,27 @@ from repcl.cli.options import (
 from repcl.cli.runs import checked_runs, finish, make_runs, refuse_shared_names, typed_command
 
 BenchmarksOption = Annotated[
-    list[str], typer.Option(help="A benchmark, or the path of a data file. Repeatable.")
+    list[str], typer.Option(help="A name from `repcl list benchmarks`, or a data file. Repeatable.")
 ]
-MethodsOption = Annotated[list[str], typer.Option(help="A method, with @variant if wanted. Repeatable.")]
+MethodsOption = Annotated[
+    list[str], typer.Option(help="METHOD or METHOD@VARIANT from `repcl list methods`. Repeatable.")
+]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="KEY=VALUE or METHOD.KEY=VALUE.")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a setting of all methods, or of one: METHOD.KEY=VALUE. Repeatable.",
+    ),
 ]
-MemoryOption = Annotated[int | None, typer.Option(help="Exemplars kept of each class.")]
-MaxTestOption = Annotated[int | None, typer.Option(help="Test texts per class.", rich_help_panel=DATA)]
+MemoryOption = Annotated[int | None, typer.Option(help="Exemplars (example texts) to keep per class.")]
+MaxTestOption = Annotated[
+    int | None, typer.Option(help="Use at most this many test texts per class.", rich_help_panel=DATA)
+]
 AccumulationOption = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Parts in which a batch is encoded, where memory is short.", rich_help_panel=MACHINE
+        min=1, help="Encode each batch in this many parts, to save memory.", rich_help_panel=MACHINE
     ),
 ]
 
@@ -55,7 +64,9 @@ def bench(
     benchmark: BenchmarksOption,
     method: MethodsOption,
     out: OutOption,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds 0 to N-1.")] = 1,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="How many rounds (class orders, splits and seeds), from round 0.")
+    ] = 1,
     round: RoundsOption = None,
     encoder: EncoderOption = None,
     preset: PresetOption = "cpu",
@@ -80,7 +91,8 @@ def bench(
     with_parts: Annotated[
         bool,
         typer.Option(
-            "--with-parts", help="A duet also writes its trained method's row and the other duet's."
+            "--with-parts",
+            help="For a duet, also write the results of its trained method and of the other duet.",
         ),
     ] = False,
     fresh: FreshOption = False,

@@ -41,7 +41,7 @@ classes_app = typer.Typer(
 
 @classes_app.command("list")
 def list_classes(model: Model, as_json: Json = False) -> None:
-    """Show a model's classes: texts learned, kept and checked, recall, what they are taken for."""
+    """Show each class: texts learned, kept and checked, recall, the class it is most confused with."""
     from repcl.classifier.store.folder import ModelFolder
 
     number = ModelFolder(model).current()
@@ -74,12 +74,12 @@ def _cells(one: "ClassOverview") -> list[str]:
 @classes_app.command("rename")
 def rename(
     model: Model,
-    old: Annotated[str, typer.Argument(help="The class.")],
+    old: Annotated[str, typer.Argument(help="The class to rename.")],
     new: Annotated[str, typer.Argument(help="Its new name.")],
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Give a class another name."""
+    """Rename a class."""
 
     def change(classifier: "ContinualClassifier") -> None:
         classifier.rename_class(classifier.label_of(old), classifier.label_of(new))
@@ -91,14 +91,14 @@ def rename(
 @classes_app.command("describe")
 def describe(
     model: Model,
-    name: Annotated[str, typer.Argument(help="The class; a new one needs no example.")],
+    name: Annotated[str, typer.Argument(help="The class; a new one needs no examples.")],
     description: Annotated[
-        str | None, typer.Option(help="What its texts are about; its name if not given.")
+        str | None, typer.Option(help="What its texts are about; default: its name.")
     ] = None,
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Teach a class by its name or a description, which counts as one text."""
+    """Teach a class from a description or its name alone; it counts as one text."""
 
     def change(classifier: "ContinualClassifier") -> None:
         classifier.describe_class(classifier.label_of(name), description)
@@ -110,12 +110,12 @@ def describe(
 @classes_app.command("merge")
 def merge(
     model: Model,
-    names: Annotated[list[str], typer.Argument(help="The classes.")],
-    into: Annotated[str, typer.Option(help="The name of the union: a new one, or one of theirs.")],
+    names: Annotated[list[str], typer.Argument(help="The classes to merge.")],
+    into: Annotated[str, typer.Option(help="Name of the merged class: a new one, or one of theirs.")],
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Make one class of several."""
+    """Merge several classes into one."""
 
     def change(classifier: "ContinualClassifier") -> None:
         classifier.merge_classes([classifier.label_of(name) for name in names], classifier.label_of(into))
@@ -128,13 +128,15 @@ def merge(
 @classes_app.command("remove")
 def remove(
     model: Model,
-    name: Annotated[str, typer.Argument(help="The class.")],
-    purge: Annotated[bool, typer.Option("--purge", help="Also delete older revisions that hold it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete them without being asked.")] = False,
+    name: Annotated[str, typer.Argument(help="The class to remove.")],
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Also delete older revisions that hold the class.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --purge: delete them without asking.")] = False,
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Forget a class: its texts, its row in the classifier, its statistics."""
+    """Remove a class: its texts, its row in the classifier, its statistics."""
     from repcl.classifier import ContinualClassifier, ModelFolder
 
     folder = ModelFolder(model)

@@ -15,18 +15,20 @@ if TYPE_CHECKING:
     from repcl.benchmarks.base import Benchmark
     from repcl.benchmarks.check import CheckResult
 
-data_app = typer.Typer(help="Fetch and check the benchmarks' original files.", no_args_is_help=True)
+data_app = typer.Typer(help="Download and check the benchmarks' original files.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="A benchmark; `repcl list benchmarks` names them.")]
+Name = Annotated[str, typer.Argument(help="A name from `repcl list benchmarks`.")]
 DataDir = Annotated[
     Path | None,
-    typer.Option(help="Folder with one folder per benchmark; else REPCL_DATA, else the user's cache folder."),
+    typer.Option(
+        help="Folder with one subfolder per benchmark; default: REPCL_DATA, else your cache folder."
+    ),
 ]
 
 
 @data_app.command("get")
 def get_command(name: Name, data_dir: DataDir = None) -> None:
-    """Fetch a benchmark's original files from their public home."""
+    """Download a benchmark's original files from where they are published."""
     from repcl.benchmarks import BENCHMARKS
 
     if name not in BENCHMARKS:
@@ -40,7 +42,7 @@ def get_command(name: Name, data_dir: DataDir = None) -> None:
 
 @data_app.command("check")
 def check_command(name: Name, data_dir: DataDir = None) -> None:
-    """Say which files are there, which are missing, and how many examples each class has."""
+    """Show which files are there or missing, and how many examples each class has."""
     from repcl.benchmarks.check import check
 
     result = check(name, data_dir)

@@ -21,19 +21,25 @@ if TYPE_CHECKING:
 
 def discover_command(
     model: Model,
-    data: Annotated[Path | None, typer.Argument(help="A data file or .txt; else the standard input.")] = None,
-    output: Annotated[Path, typer.Option(help="CSV file for texts and groups.")] = Path("groups.csv"),
-    groups: Annotated[int | None, typer.Option(min=1, help="How many; suggested if not given.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="A data file or .txt file; default: standard input.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="CSV file for the texts and their groups.")] = Path(
+        "groups.csv"
+    ),
+    groups: Annotated[
+        int | None, typer.Option(min=1, help="How many groups; default: chosen automatically.")
+    ] = None,
     threshold: Annotated[
         str, typer.Option(help="Confidence below which a text is unknown: auto, or 0 to 1.")
     ] = "auto",
     force: Force = False,
-    examples: Annotated[int, typer.Option(min=1, help="Typical texts shown of each group.")] = 3,
+    examples: Annotated[int, typer.Option(min=1, help="Typical texts to show per group.")] = 3,
     text_column: TextColumn = "text",
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Group the texts that a model does not know and write them to a CSV file to be labeled."""
+    """Group the texts that a model does not know and write them to a CSV file for labeling."""
     from repcl.classifier import ContinualClassifier
     from repcl.classifier.discovery import discover
 
@@ -78,5 +84,5 @@ def _report(found: "Discovery", output: Path, model: Path, examples: int) -> Non
     if found.separation is not None:
         console.print(f"Separation {found.separation:.2f} (1: far apart, 0: they touch).", highlight=False)
     say = sentence_console().print
-    say(f"Written to {output}: replace group names by labels, drop what does not belong, then")
+    say(f"Written to {output}: replace the group names with labels, delete rows that do not belong, then")
     say(f"  {shlex.join(['repcl', 'learn', str(model), str(output)])}")

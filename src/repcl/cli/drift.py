@@ -21,15 +21,17 @@ SHOWN = 10
 
 def drift_command(
     model: Model,
-    data: Annotated[Path | None, typer.Argument(help="A data file or .txt; else the standard input.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="A data file or .txt file; default: standard input.")
+    ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="Earlier texts to compare with; default: those that were learned.")
+        Path | None, typer.Option(help="File of earlier texts to compare with; default: the texts learned.")
     ] = None,
     text_column: TextColumn = "text",
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Compare texts that came in lately with those learned: share of unknown texts, shares of classes."""
+    """Check whether new texts differ from those learned: share of unknown texts, share of each class."""
     from repcl.classifier import ContinualClassifier
 
     classifier = ContinualClassifier.load(model, device=device)
@@ -53,7 +55,7 @@ def _report(found: "Drift") -> None:
     shares = ([found.unknown] if found.unknown else []) + list(found.classes[:SHOWN])
     columns = ["share of", "before", "now", "texts", "effect (h)", "p"]
     console = make_console()
-    print_table(console, "Changes, the surest first", columns, [_row(share) for share in shares])
+    print_table(console, "Changes, most certain first", columns, [_row(share) for share in shares])
     left = len(found.classes) - SHOWN
     say = sentence_console().print
     if left > 0:

@@ -36,15 +36,18 @@ def evaluate(
     ],
     errors: Annotated[
         Path | None,
-        typer.Option(help="A .csv, .tsv or .jsonl file for all rows that got another label."),
+        typer.Option(help="A .csv, .tsv or .jsonl file for all rows that the model got wrong."),
     ] = None,
     force: Force = False,
     unknown: Annotated[
         bool,
-        typer.Option("--unknown", help="Also measure what is accepted, and which unknown texts are caught."),
+        typer.Option(
+            "--unknown", help="Also measure how many known texts are accepted and unknown ones caught."
+        ),
     ] = False,
     unknown_label: Annotated[
-        str | None, typer.Option(help="The label of unknown texts in DATA; classes not learned are, too.")
+        str | None,
+        typer.Option(help="Label that marks unknown texts in DATA; classes never learned count, too."),
     ] = None,
     threshold: Threshold = "auto",
     text_column: TextColumn = "text",
@@ -223,7 +226,7 @@ def _show(result: Mapping[str, Any], wrong: int, errors: Path | None) -> None:
         [row["class"], str(row["texts"]), f"{row['recall']:.1%}", _percent(row["precision"])]
         for row in sorted(result["classes"], key=lambda row: -row["recall"])
     ]
-    print_table(console, "Classes, the worst last", ["class", "texts", "recall", "precision"], rows)
+    print_table(console, "Classes, worst last", ["class", "texts", "recall", "precision"], rows)
     say = sentence_console().print
     texts, over = counted(result["texts"], "text"), f"over {counted(len(rows), 'class')}"
     if "f1" in result:
@@ -259,7 +262,7 @@ def _about_unknown(found: Mapping[str, Any]) -> str:
         f"{counted(found['known_texts'], 'text')} of known classes accepted"
     )
     if not found["unknown_texts"]:
-        return f"{accepted}; no text of another class to be caught."
+        return f"{accepted}; no texts of other classes to catch."
     texts = counted(found["unknown_texts"], "unknown text")
     return f"{accepted}, {found['caught']:.1%} of {texts} caught; AUROC {found['auroc']:.3f}."
 

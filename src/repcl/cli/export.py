@@ -19,13 +19,13 @@ def export_command(
     int8: Annotated[
         bool,
         typer.Option(
-            "--int8", help="The encoder's weights in 8 bits: faster. Close calls are asked again in fp32."
+            "--int8", help="Store the encoder's weights in 8 bits: faster. Close calls are rechecked in fp32."
         ),
     ] = False,
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Put an ONNX graph into MODEL, by which `predict` answers at once and without torch."""
+    """Add an ONNX graph to MODEL, so that `predict` answers at once and without torch."""
     from repcl.classifier.store.folder import ModelFolder
 
     folder = ModelFolder(model)

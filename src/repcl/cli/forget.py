@@ -24,20 +24,22 @@ LABEL = "label"
 
 def forget_command(
     model: Model,
-    data: Annotated[Path, typer.Argument(help="A data file with the texts, or .txt; labels are optional.")],
+    data: Annotated[
+        Path, typer.Argument(help="A data file or .txt file with the texts; labels are optional.")
+    ],
     text_column: TextColumn = "text",
     label_column: Annotated[
         str | None, typer.Option(help="Column with the labels; default: label, if there is one.")
     ] = None,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Also delete older revisions that hold them.")
+        bool, typer.Option("--purge", help="Also delete older revisions that hold these texts.")
     ] = False,
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Forget single texts: exactly with a frozen encoder, else as far as texts and hashes are kept.
+    """Forget single texts: completely with a frozen encoder; otherwise trained weights keep traces of them.
 
-    With labels, a text is forgotten under that label only; without, under all.
+    If DATA has labels, a text is forgotten under that label only, otherwise under all labels.
     """
     from repcl.classifier.store.folder import ModelFolder
 

@@ -21,13 +21,14 @@ def history(
         typer.Option(
             min=0,
             metavar="N",
-            help="Keep the newest N revisions and the one in use, now and after every update; 0 keeps all.",
+            help="Now and after every update, keep only the newest N revisions and the one in use; "
+            "0 keeps all.",
         ),
     ] = None,
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Show when a model learned what, and what that did to old classes."""
+    """List a model's revisions: what each one learned, when, and how old classes fared."""
     from repcl.classifier.store.folder import ModelFolder
 
     folder = ModelFolder(model)
@@ -68,7 +69,7 @@ def rollback(
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Use another revision, older or newer; none is deleted."""
+    """Switch to another revision, older or newer; none is deleted."""
     from repcl.classifier.store.folder import ModelFolder
 
     folder = ModelFolder(model)
@@ -84,7 +85,7 @@ def rollback(
 
 
 def accept(model: Model, wait: Wait = 600.0, as_json: Json = False) -> None:
-    """Use the newest update although the guard refused it."""
+    """Use the newest update even though the guard refused it."""
     from repcl.classifier.store.folder import ModelFolder
 
     folder = ModelFolder(model)

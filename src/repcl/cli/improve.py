@@ -21,11 +21,15 @@ REFUSED = 3
 def improve_command(
     model: Model,
     data: Annotated[
-        Path | None, typer.Option(help="The texts that the model learned; without, those that it keeps.")
+        Path | None, typer.Option(help="File with the texts the model learned; default: those it has kept.")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the duet, such as trained=fea."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a setting of method duet, such as trained=fea. Repeatable.",
+        ),
     ] = None,
     text_column: TextColumn = "text",
     label_column: LabelColumn = "label",
@@ -33,7 +37,7 @@ def improve_command(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Train a better learner from what is kept; exit code 3 if it is no better, and then not used."""
+    """Train a second encoder on the kept texts; used only if the model gets better, otherwise exit code 3."""
     from repcl.classifier import ContinualClassifier, ModelFolder
     from repcl.classifier.improvement import expected_seconds, minutes, training_texts
     from repcl.data.files import read_examples

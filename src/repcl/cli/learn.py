@@ -27,64 +27,85 @@ REFUSED = 3
 NAMES_SHOWN = 8
 CHANGEABLE = ("holdout_per_class", "tolerance")
 TRACES = (
-    "they are dropped from what is kept, but the weights were trained on them as they were; teach a new "
-    "model where that matters."
+    "they are dropped from what is kept, but the weights have been trained on them; teach a new model if "
+    "that matters."
 )
 
 
 def learn(
-    model: Annotated[Path, typer.Argument(help="The model folder; made if it does not exist.")],
-    data: Annotated[Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with text and label.")],
+    model: Annotated[Path, typer.Argument(help="The model folder; created if it does not exist.")],
+    data: Annotated[
+        Path, typer.Argument(help="CSV, JSONL, Parquet or Excel file with columns text and label.")
+    ],
     method: Annotated[
         str | None,
         typer.Option(
-            help="How it learns; default auto, the best learner that takes seconds.",
+            help="How it learns (`repcl list methods`); default: auto, the best that learns in seconds.",
             rich_help_panel=NEW_MODEL,
         ),
     ] = None,
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="A name, a folder or a Hugging Face id; of a known model, the same.",
+            help="A name from `repcl list encoders`, a folder or a Hugging Face id; an existing model keeps "
+            "its own.",
             rich_help_panel=NEW_MODEL,
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="cpu, paper, smoke or a TOML file.", rich_help_panel=NEW_MODEL)
+        str | None,
+        typer.Option(
+            help="Settings to start from: cpu, paper, smoke or a TOML file.", rich_help_panel=NEW_MODEL
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the method.", rich_help_panel=NEW_MODEL
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a setting of the method. Repeatable.",
+            rich_help_panel=NEW_MODEL,
         ),
     ] = None,
     memory_per_class: Annotated[
-        int | None, typer.Option(min=0, help="Exemplars kept of each class.", rich_help_panel=NEW_MODEL)
+        int | None,
+        typer.Option(min=0, help="Exemplars (example texts) to keep per class.", rich_help_panel=NEW_MODEL),
     ] = None,
     memory_total: Annotated[
-        int | None, typer.Option(min=1, help="Exemplars kept in total.", rich_help_panel=NEW_MODEL)
+        int | None,
+        typer.Option(min=1, help="Exemplars (example texts) to keep in total.", rich_help_panel=NEW_MODEL),
     ] = None,
     holdout_per_class: Annotated[
-        int | None, typer.Option(min=0, help="Texts of each class held out to measure updates; default 5.")
+        int | None, typer.Option(min=0, help="Texts per class held out to measure updates; default: 5.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Any whole number.", rich_help_panel=NEW_MODEL)] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Random seed: any whole number.", rich_help_panel=NEW_MODEL)
+    ] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Share of old texts that may be lost; 1 accepts all; default 0.02."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of old classes' texts that may turn wrong; 1 accepts any update; default: 0.02.",
+        ),
     ] = None,
     multilabel: Annotated[
         bool,
-        typer.Option("--multilabel", help="For a new model: several labels per text, in cells such as a|b."),
+        typer.Option("--multilabel", help="For a new model: a text may have several labels, written as a|b."),
     ] = False,
     drop_duplicates: Annotated[
-        bool, typer.Option("--drop-duplicates", help="Learn texts of a class that are nearly the same once.")
+        bool,
+        typer.Option(
+            "--drop-duplicates", help="Learn only one of several nearly identical texts of a class."
+        ),
     ] = False,
     keep_last: Annotated[
         int | None,
         typer.Option(
             min=0,
             metavar="N",
-            help="Keep the newest N revisions and the one in use, after this and every update; 0 keeps all.",
+            help="After this and every later update, keep only the newest N revisions and the one in use; "
+            "0 keeps all.",
         ),
     ] = None,
     accept: Annotated[bool, typer.Option(help="Use the update even if the guard refuses it.")] = False,
@@ -94,7 +115,7 @@ def learn(
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Teach a model folder the classes in DATA; exit code 3 if the guard refuses the update."""
+    """Teach a model the classes in DATA; the guard refuses an update that hurts old classes (exit code 3)."""
     from repcl.classifier import ModelFolder
     from repcl.data.files import read_examples
 
@@ -206,8 +227,8 @@ def _note_several(examples: "list[Example]", errors: Console) -> None:
     cell = looks_like_several(examples)
     if cell is not None:
         errors.print(
-            f"Note: {shortened(cell)} is taken for one class; a new model takes it for several labels of a "
-            "text with --multilabel."
+            f"Note: {shortened(cell)} is taken for one class; with --multilabel, a new model takes it for "
+            "several labels."
         )
 
 
@@ -223,11 +244,11 @@ def _single_texts(examples: "list[Example]", *, drop: bool) -> "list[Example]":
     single = without_duplicates(examples)
     count = len(examples) - len(single)
     if count and drop:
-        print_note(f"{counted(count, 'text')} left out: nearly the same as another of the class.")
+        print_note(f"{counted(count, 'text')} left out: nearly the same as another of its class.")
     elif count:
         print_note(
-            f"{counted(count, 'text')} nearly the same as another of the class, and may be held out to "
-            "measure what the other one taught; --drop-duplicates learns one of each."
+            f"{counted(count, 'text')} nearly the same as another of its class: if one is learned and the "
+            "other held out, accuracy looks too good; --drop-duplicates learns only one of each."
         )
     return single if drop else examples
 
@@ -278,24 +299,26 @@ def about_known_texts(update: "Update") -> list[str]:
     """What an update did to texts that were known before, a sentence each."""
     said = []
     if update.is_balanced:
-        said.append("Every class weighs the same, whatever its number of texts: recall gains by it.")
+        said.append("Every class has the same weight, however many texts it has: this improves recall.")
     if update.corrected:
         said.append(
             f"Corrected {counted(update.corrected, 'text')} that had another label before"
             + (", as if never learned under it." if update.is_exact else f": {TRACES}")
         )
     if update.repeated:
-        said.append(f"Known with the same label, and not counted twice: {counted(update.repeated, 'text')}.")
+        said.append(
+            f"Already known with the same label, and not counted twice: {counted(update.repeated, 'text')}."
+        )
     if update.emptied:
-        said.append(f"Removed, for no text is left: {counted(update.emptied, 'class')}.")
+        said.append(f"Removed, because no text is left: {counted(update.emptied, 'class')}.")
     if update.recognized == "none":
         said.append(
             "Corrections cannot be recognized: with memory_per_class = 0 and holdout_per_class = 0 nothing "
-            "is kept by which a text is known again."
+            "is kept to recognize a text by."
         )
     if update.recognized == "some":
         said.append(
-            "Not every text can be recognized when it is corrected: of some that were learned earlier no "
-            "hash was kept."
+            "Not every text can be recognized when it is corrected: no hash was kept of some that were "
+            "learned earlier."
         )
     return said

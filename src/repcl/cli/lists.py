@@ -18,8 +18,8 @@ class Thing(str, Enum):
     encoders = "encoders"
 
 
-def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks or encoders")]) -> None:
-    """Show what there is to choose from."""
+def list_things(what: Annotated[Thing, typer.Argument(help="methods, benchmarks or encoders.")]) -> None:
+    """List the methods, benchmarks or encoders to choose from."""
     console = make_console()
     show = {Thing.methods: _methods, Thing.benchmarks: _benchmarks, Thing.encoders: _encoders}
     show[what](console)
@@ -43,7 +43,7 @@ def _methods(console: Console) -> None:
     ]
     shown = range(len(titles)) if console.width >= WIDE_ENOUGH else (0, 1, 2, 5, 6)
     print_table(console, "Methods", [titles[at] for at in shown], [[row[at] for at in shown] for row in rows])
-    console.print("cost: processor time of a run on the first tasks of demo; that of fea is 1")
+    console.print("cost: processor time on the first tasks of demo, relative to fea")
 
 
 def _benchmarks(console: Console) -> None:

@@ -39,7 +39,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog="--debug with any command shows the trace of an error.",
+    epilog="Add --debug to any command to see the traceback of an error.",
 )
 START, MODEL, RESEARCH = "Start here", "A model that keeps learning", "Compare methods"
 app.command(rich_help_panel=START)(demo)

@@ -13,17 +13,26 @@ NEW_MODEL = "For a new model"
 TasksOption = Annotated[int | None, typer.Option(help="Number of tasks.", rich_help_panel=DATA)]
 ClassesPerTaskOption = Annotated[int | None, typer.Option(help="Classes in each task.", rich_help_panel=DATA)]
 ClassOrderOption = Annotated[
-    Path | None, typer.Option(help="File with the order of classes.", rich_help_panel=DATA)
+    Path | None,
+    typer.Option(
+        help="File with the class order: one name per line, or a JSON list of tasks.", rich_help_panel=DATA
+    ),
 ]
-MaxTrainOption = Annotated[int | None, typer.Option(help="Training texts per class.", rich_help_panel=DATA)]
+MaxTrainOption = Annotated[
+    int | None, typer.Option(help="Use at most this many training texts per class.", rich_help_panel=DATA)
+]
 TestFileOption = Annotated[
-    Path | None, typer.Option(help="Test part of your own data file.", rich_help_panel=DATA)
+    Path | None,
+    typer.Option(
+        help="File with test texts for your own data file; default: a fifth of each class.",
+        rich_help_panel=DATA,
+    ),
 ]
 TextColumnOption = Annotated[
-    str, typer.Option(help="Column with the texts of your own file.", rich_help_panel=DATA)
+    str, typer.Option(help="Column with the texts in your own data file.", rich_help_panel=DATA)
 ]
 LabelColumnOption = Annotated[
-    str, typer.Option(help="Column with the labels of your own file.", rich_help_panel=DATA)
+    str, typer.Option(help="Column with the labels in your own data file.", rich_help_panel=DATA)
 ]
 ProtocolOption = Annotated[
     str,
@@ -32,13 +41,21 @@ ProtocolOption = Annotated[
     ),
 ]
 DataDirOption = Annotated[
-    Path | None, typer.Option(help="Folder with one folder per benchmark.", rich_help_panel=DATA)
+    Path | None,
+    typer.Option(
+        help="Folder with one subfolder per benchmark; default: REPCL_DATA, else your cache folder.",
+        rich_help_panel=DATA,
+    ),
 ]
 DeviceOption = Annotated[
-    str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: the best.", rich_help_panel=MACHINE)
+    str | None,
+    typer.Option(help="cpu, cuda, cuda:1 or mps; default: the best one available.", rich_help_panel=MACHINE),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Runs at a time; default: one per core.", rich_help_panel=MACHINE)
+    int | None,
+    typer.Option(
+        min=1, help="How many runs to make at a time; default: one per core.", rich_help_panel=MACHINE
+    ),
 ]
 RayOption = Annotated[
     str | None,
@@ -48,7 +65,9 @@ RayOption = Annotated[
         rich_help_panel=MACHINE,
     ),
 ]
-EncoderOption = Annotated[str | None, typer.Option(help="A name, a folder or a Hugging Face id.")]
+EncoderOption = Annotated[
+    str | None, typer.Option(help="A name from `repcl list encoders`, a folder or a Hugging Face id.")
+]
 SaveRepresentationsOption = Annotated[
     bool,
     typer.Option(
@@ -59,11 +78,11 @@ FreshOption = Annotated[
     bool, typer.Option("--fresh", help="Start over instead of resuming.", rich_help_panel=MACHINE)
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes from there.")]
-PresetOption = Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file.")]
-RoundsOption = Annotated[list[int] | None, typer.Option(min=0, help="A chosen round. Repeatable.")]
+PresetOption = Annotated[str, typer.Option(help="Settings to start from: cpu, paper, smoke or a TOML file.")]
+RoundsOption = Annotated[list[int] | None, typer.Option(min=0, help="Run only this round. Repeatable.")]
 ReportToOption = Annotated[
     list[str] | None,
-    typer.Option(help="tensorboard or wandb: a tracker to report to. Repeatable.", rich_help_panel=MACHINE),
+    typer.Option(help="Also report to a tracker: tensorboard or wandb. Repeatable.", rich_help_panel=MACHINE),
 ]
 
 # Of the commands on a model folder.
@@ -74,14 +93,17 @@ Wait = Annotated[
         min=0, help="Seconds to wait while another process changes the model.", rich_help_panel=MACHINE
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 TextColumn = Annotated[str, typer.Option(help="Column with the texts.", rich_help_panel=DATA)]
 LabelColumn = Annotated[str, typer.Option(help="Column with the labels.", rich_help_panel=DATA)]
-Revision = Annotated[int | None, typer.Option(help="Another revision than the one in use.")]
+Revision = Annotated[int | None, typer.Option(help="Revision to ask; default: the one in use.")]
 Threshold = Annotated[
-    str, typer.Option(help="The least confidence of a known text: auto, or a number from 0 to 1.")
+    str,
+    typer.Option(
+        help="Confidence below which a text is unknown (multilabel: a label is dropped): auto, or 0 to 1."
+    ),
 ]
 Device = Annotated[
     str | None,
-    typer.Option(help="cpu, cuda, mps; the best one present if not given.", rich_help_panel=MACHINE),
+    typer.Option(help="cpu, cuda or mps; default: the best one available.", rich_help_panel=MACHINE),
 ]

@@ -10,7 +10,7 @@ import typer
 from repcl.errors import InvalidData
 from repcl.files import write_whole
 
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")]
 
 
 def require_writable(path: Path, option: str, *, force: bool, sources: tuple[Path | None, ...] = ()) -> None:

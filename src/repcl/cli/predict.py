@@ -41,29 +41,29 @@ def predict(
     model: Model,
     text: Annotated[
         list[str] | None,
-        typer.Argument(help="Texts to classify; if none is given, lines are read from the standard input."),
+        typer.Argument(help="Texts to classify; default: lines from standard input."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(help="A data file, or a .txt file with one text per line; - for the standard input."),
+        typer.Option(help="A data file, or a .txt file with one text per line; - for standard input."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="A .csv, .tsv or .jsonl file for all rows and columns with the answers beside."),
+        typer.Option(help="A .csv, .tsv or .jsonl file for all rows, their columns and the answers."),
     ] = None,
     force: Force = False,
-    top: Annotated[int, typer.Option(min=1, help="How many classes to name.")] = 1,
+    top: Annotated[int, typer.Option(min=1, help="How many classes to show per text.")] = 1,
     unknown: Annotated[
-        bool, typer.Option("--unknown", help="Say so when no class is likely enough.")
+        bool, typer.Option("--unknown", help="Answer 'unknown' when no class is likely enough.")
     ] = False,
     threshold: Threshold = "auto",
     text_column: TextColumn = "text",
     form: Format = None,
     revision: Revision = None,
     device: Device = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per text.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per text.")] = False,
 ) -> None:
-    """Name the most likely class of each text: label, confidence and text, separated by tabs."""
+    """Name the most likely class of each text; in a pipe: label, confidence and text, separated by tabs."""
     from repcl.classifier.store.folder import ModelFolder
 
     if output is not None:

@@ -9,12 +9,13 @@ from repcl.cli.console import make_console
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="The --out of `repcl bench` or `repcl reproduce`.")],
+    folder: Annotated[Path, typer.Argument(help="The --out folder of `repcl bench` or `repcl reproduce`.")],
     against: Annotated[
-        str | None, typer.Option(help="The method to test others against; default: repcl, else the best.")
+        str | None,
+        typer.Option(help="Method to test the others against; default: repcl, else the best."),
     ] = None,
 ) -> None:
-    """Write report.html, tables and figures of finished runs."""
+    """Write report.html, tables and figures for finished runs."""
     from repcl.cli.tables import print_results
     from repcl.experiments.reports.grouping import load_runs
     from repcl.experiments.reports.write import write_report

@@ -37,15 +37,17 @@ RECIPE_NAMES = "main, full, ablation, memory, bias or representation."
 
 def reproduce(
     context: typer.Context,
-    recipe: Annotated[str, typer.Argument(help=RECIPE_NAMES, metavar="RECIPE")],
+    recipe: Annotated[str, typer.Argument(help=f"Which table: {RECIPE_NAMES}", metavar="RECIPE")],
     out: OutOption,
     benchmark: Annotated[
-        list[str] | None, typer.Option(help="Instead of the paper's benchmarks. Repeatable.")
+        list[str] | None, typer.Option(help="Use this benchmark instead of the paper's. Repeatable.")
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="Only this method of the recipe. Repeatable.")
+        list[str] | None, typer.Option(help="Run only this method of the recipe. Repeatable.")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds 0 to N-1; default: the recipe's.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="How many rounds, from round 0; default: the recipe's.")
+    ] = None,
     preset: PresetOption = "cpu",
     encoder: EncoderOption = None,
     data_dir: DataDirOption = None,
@@ -56,7 +58,7 @@ def reproduce(
     report_to: ReportToOption = None,
     fresh: FreshOption = False,
 ) -> None:
-    """Make a table of the paper: our values beside the paper's, in OUT/report.html."""
+    """Reproduce a table of the RepCL paper: our values next to the paper's, in OUT/report.html."""
     from repcl.benchmarks import StreamSpec
     from repcl.experiments.paper.recipes import find_recipe, note_recipe
     from repcl.experiments.runs.ray_cluster import check_reachable

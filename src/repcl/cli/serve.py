@@ -15,28 +15,33 @@ if TYPE_CHECKING:
 
 def serve_command(
     model: Model,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="To listen at; 0 for any that is free.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")
+    ] = 8000,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="A file with the token that writing needs; REPCL_TOKEN does the same."),
+        typer.Option(help="File with the token needed to change the model; or set REPCL_TOKEN."),
     ] = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Only answer, and follow what others write.")
+        bool, typer.Option("--read-only", help="Only answer; pick up changes that others make to the model.")
     ] = False,
     collect: Annotated[
-        bool, typer.Option("--collect", help="Keep texts that the model is unsure of beside it, for review.")
+        bool,
+        typer.Option("--collect", help="Save texts that the model is unsure of in its folder, for review."),
     ] = False,
-    open_: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     host: Annotated[
-        str, typer.Option(help="The address to listen at; any but loopback needs a token.")
+        str, typer.Option(help="Address to listen on; any other than loopback needs a token.")
     ] = "127.0.0.1",
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Another name of the service; * for any. Repeatable."),
+        typer.Option(
+            metavar="NAME", help="Another host name that the service is reached by; * for any. Repeatable."
+        ),
     ] = None,
     device: Device = None,
 ) -> None:
-    """Answer and learn over HTTP, with a page at the same address."""
+    """Let a model answer and learn over HTTP, with a web page at the same address."""
     from repcl.classifier.store.folder import ModelFolder
     from repcl.serving.options import Options, read_token
 

@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 
 def suggest_command(
     model: Model,
-    data: Annotated[Path | None, typer.Argument(help="A data file or .txt; else the standard input.")] = None,
-    most: Annotated[int, typer.Option(min=1, help="How many texts to name.")] = 20,
+    data: Annotated[
+        Path | None, typer.Argument(help="A data file or .txt file; default: standard input.")
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="How many texts to suggest.")] = 20,
     output: Annotated[
-        Path | None, typer.Option(help="CSV file for the texts, with an empty column for labels.")
+        Path | None, typer.Option(help="CSV file for these texts, with an empty label column to fill in.")
     ] = None,
     force: Force = False,
     text_column: TextColumn = "text",
     device: Device = None,
     as_json: Json = False,
 ) -> None:
-    """Name the texts whose labels would teach a model most: unsure ones, each like many others."""
+    """Suggest which texts to label next: texts the model is unsure of, each similar to many others."""
     from repcl.classifier import ContinualClassifier
 
     if output is not None:
@@ -71,11 +73,11 @@ def _report_json(found: "Sequence[Suggestion]", asked: int, output: Path | None)
 def _report(found: "Sequence[Suggestion]", asked: int, output: Path | None, model: Path) -> None:
     console = make_console()
     if not found:
-        console.print(f"Nothing to label: the model keeps all of the {asked} texts as learned ones.")
+        console.print(f"Nothing to label: all {asked} texts are already among those that the model keeps.")
         return
     title = f"{counted(len(found), 'text')} of {asked} to label next"
     print_table(console, title, ["text", "why"], [[one.text, one.reason] for one in found])
     if output is not None:
         say = sentence_console().print
-        say(f"Written to {output}: fill in the column label, then")
+        say(f"Written to {output}: fill in the label column, then")
         say(f"  {shlex.join(['repcl', 'learn', str(model), str(output)])}")

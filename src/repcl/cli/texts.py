@@ -34,7 +34,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="lines|csv|tsv|jsonl",
-        help="How to read the input; else the file's ending or the first line decides.",
+        help="How to read the input; default: judged by the file extension or the first line.",
     ),
 ]
 

@@ -38,22 +38,28 @@ OWN_ROUND = 5
 
 
 def tune(
-    benchmark: Annotated[str, typer.Option(help="A benchmark, or the path of a data file.")],
-    method: Annotated[str, typer.Option(help="A method, with @variant if wanted.")],
+    benchmark: Annotated[str, typer.Option(help="A name from `repcl list benchmarks`, or a data file.")],
+    method: Annotated[str, typer.Option(help="METHOD or METHOD@VARIANT from `repcl list methods`.")],
     out: Annotated[
         Path, typer.Option(help="Folder for presets and trials; a stopped search resumes from there.")
     ] = Path("runs/tune"),
-    trials: Annotated[int, typer.Option(min=1, help="Total trials, the preset's own settings first.")] = 20,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds 5 to 5+N-1; the score is their mean.")] = 1,
+    trials: Annotated[
+        int, typer.Option(min=1, help="How many trials; the first takes the preset's own settings.")
+    ] = 20,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="How many rounds, from round 5; the score is their mean.")
+    ] = 1,
     round: RoundsOption = None,
     space: Annotated[
-        Path | None, typer.Option(help="TOML file that says which settings to search, and where.")
+        Path | None, typer.Option(help="TOML file with the settings to search and their ranges.")
     ] = None,
     encoder: EncoderOption = None,
-    preset: Annotated[str, typer.Option(help="cpu, paper, smoke, or a TOML file: where to start.")] = "cpu",
+    preset: Annotated[
+        str, typer.Option(help="Settings to start from: cpu, paper, smoke or a TOML file.")
+    ] = "cpu",
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting that keeps this value. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Fix a setting at this value. Repeatable."),
     ] = None,
     tasks: TasksOption = None,
     classes_per_task: ClassesPerTaskOption = None,
@@ -69,7 +75,7 @@ def tune(
     ray: RayOption = None,
     fresh: FreshOption = False,
 ) -> None:
-    """Search settings on the first three tasks, scored on held-out training texts, and write a preset."""
+    """Find settings on the first three tasks, scored on held-out training texts; write them as a preset."""
     from repcl.benchmarks import StreamSpec
     from repcl.experiments.runs.ray_cluster import check_reachable
     from repcl.experiments.runs.spec import RunOptions

@@ -32,15 +32,16 @@ class ACASettings(EMARSettings, RPCRESettings):
     replay_epochs: int = Field(
         2, ge=1, description="rounds of activation and reconsolidation, with EMAR as host"
     )
-    rp_cre_epochs: int = Field(10, ge=1, description="epochs of either stage, with RP-CRE as host")
+    rp_cre_epochs: int = Field(10, ge=1, description="epochs of each of the two stages, with RP-CRE as host")
     hybrid_classes: bool = Field(True, description="add mixtures of two classes")
-    reversed_classes: bool = Field(True, description="add classes with head and tail exchanged")
+    reversed_classes: bool = Field(True, description="add classes with head and tail swapped")
     window: int = Field(5, ge=0, description="tokens kept on either side of an entity in a mixture")
     spare_rows: int = Field(
         3, ge=0, description="classifier rows for synthetic classes, per class of a task; more if needed"
     )
     keep_spare_rows_in_activation: bool = Field(
-        False, description="new spare rows in the softmax of EMAR's activation too, as in the authors' code"
+        False,
+        description="keep new spare rows in the softmax of EMAR's activation, too, as the authors' code does",
     )
     symmetric_classes: tuple[str, ...] = Field(
         SYMMETRIC, description="classes that are not reversed; the authors' code lacks per:spouse"

@@ -23,20 +23,26 @@ class CRECLSettings(PrototypeSettings):
     initial_epochs: int = Field(5, ge=1, description="epochs of plain classification")
     consistency_epochs: int = Field(10, ge=1, description="epochs of classification under many dropouts")
     contrast_epochs: int = Field(10, ge=1, description="epochs of prototype contrast on the new task")
-    contrast_learning_rate: float = Field(4e-5, gt=0, description="of every part in prototype contrast")
+    contrast_learning_rate: float = Field(
+        4e-5, gt=0, description="learning rate of every part in prototype contrast"
+    )
     contrast_rate_decay: float = Field(
-        0.9, gt=0, le=1, description="multiplies that rate after every `contrast_decay_steps`"
+        0.9, gt=0, le=1, description="multiplies that learning rate after every `contrast_decay_steps`"
     )
     contrast_decay_steps: int = Field(
-        800, ge=1, description="steps of the authors' batch size; of the paper's data only MAVEN has as many"
+        800,
+        ge=1,
+        description="steps of the authors' batch size; of the paper's data only MAVEN has that many",
     )
     clip_norm: float = Field(1e6, gt=0, description="largest norm of the gradient; the authors do not clip")
     head_dropout: float = Field(0.2, ge=0, lt=1, description="dropout in front of the hidden layer")
     dropout_samples: int = Field(10, ge=1, description="M, dropout samples of each text")
     consistency_batch: int = Field(
-        32, ge=1, description="batch size of the authors: their consistency term sums over it"
+        32, ge=1, description="the authors' batch size, which their consistency term sums over"
     )
-    projection_size: int = Field(384, ge=1, description="size of what is matched")
+    projection_size: int = Field(
+        384, ge=1, description="size of the vectors that are matched with prototypes"
+    )
     temperature: float = Field(0.08, gt=0, description="divides the cosines with the prototypes")
 
     search: ClassVar[Mapping[str, Dimension]] = {

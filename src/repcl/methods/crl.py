@@ -26,13 +26,15 @@ class CRLSettings(TrainingSettings, ReplaySettings):
     """Settings of CRL; the defaults are those of the authors' code."""
 
     batch_size: int = Field(16, ge=1, description="texts per optimization step")
-    learning_rate: float = Field(5e-6, gt=0, description="of the encoder")
-    head_learning_rate: float = Field(5e-6, gt=0, description="of every other part")
-    weight_decay: float = Field(0.0, ge=0, description="of AdamW; 0 makes it plain Adam")
+    learning_rate: float = Field(5e-6, gt=0, description="learning rate of the encoder")
+    head_learning_rate: float = Field(5e-6, gt=0, description="learning rate of every other part")
+    weight_decay: float = Field(0.0, ge=0, description="weight decay of AdamW; 0 makes it plain Adam")
     projection_size: int = Field(64, ge=1, description="size of the embeddings that are contrasted")
     temperature: float = Field(0.1, gt=0, description="τ of both contrastive losses")
-    bank_sample: int = Field(500, ge=1, description="embeddings of the bank that a batch of new data meets")
-    distillation_weight: float = Field(1.0, ge=0, description="of memory knowledge distillation")
+    bank_sample: int = Field(
+        500, ge=1, description="embeddings of the bank that each batch of new data is compared with"
+    )
+    distillation_weight: float = Field(1.0, ge=0, description="weight of memory knowledge distillation")
     distillation_sharpness: float = Field(10.0, ge=0, description="multiplies similarities of classes")
 
     search: ClassVar[Mapping[str, Dimension]] = {

@@ -25,11 +25,11 @@ class DistillingSettings(TrainingSettings, MemorySettings):
 
     feature_size: int = Field(512, ge=1, description="width of the feature map φ")
     head_dropout: float = Field(0.2, ge=0, lt=1, description="dropout inside the classifier")
-    virtual_none: bool = Field(True, description="train beside a class None whose score is always 0")
+    virtual_none: bool = Field(True, description="train with an extra class None whose score is always 0")
     temperature: float = Field(2.0, gt=0, description="T, softens the teacher's answers")
     replay_weights: Literal["by_size", "balanced"] = Field(
         "by_size",
-        description="in pairs, the exemplars count as much as all the memory, or as much as the new batch",
+        description="when paired, exemplars count as much as the whole memory, or as much as the new batch",
     )
     selection: Literal["k-means", "nearest_to_mean", "herding"] = Field(
         "k-means", description="how exemplars are chosen"

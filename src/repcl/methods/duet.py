@@ -39,8 +39,8 @@ class DuetSettings(MemorySettings):
     frozen: tuple[FrozenPart, ...] = Field(
         ("tower",),
         min_length=1,
-        description="what learns on the frozen encoder: tower keeps exemplars and weights only, vote "
-        "(instant with refit) sums and embeddings",
+        description="what learns on the frozen encoder: tower (keeps only exemplars and weights), vote "
+        "(instant with refit; keeps sums and embeddings), or both",
     )
 
     @property

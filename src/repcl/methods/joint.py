@@ -15,9 +15,7 @@ from repcl.training import Stage, run_stage
 class JointSettings(ClassifierSettings):
     """Settings of joint training."""
 
-    every_task: bool = Field(
-        False, description="train anew after every task, not only at the end of the stream"
-    )
+    every_task: bool = Field(False, description="retrain after every task, not only at the end of the stream")
 
     search: ClassVar[Mapping[str, Dimension]] = {
         **ClassifierSettings.search,

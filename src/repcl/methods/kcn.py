@@ -23,10 +23,10 @@ class KCNSettings(DistillingSettings):
     )
     combination: Literal["joint", "paired"] = Field(
         "joint",
-        description="memory mixed with new data, or a batch of it beside each new batch",
+        description="joint: memory mixed with new data; paired: a batch of memory with each new batch",
     )
-    prediction_weight: float = Field(0.8, ge=0, description="of prediction distillation, if joint")
-    feature_weight: float = Field(0.7, ge=0, description="of feature distillation, if joint")
+    prediction_weight: float = Field(0.8, ge=0, description="weight of prediction distillation, if joint")
+    feature_weight: float = Field(0.7, ge=0, description="weight of feature distillation, if joint")
     selection: Literal["k-means", "nearest_to_mean", "herding"] = Field(
         "nearest_to_mean", description="how exemplars are chosen; KCN's are nearest to the class mean"
     )

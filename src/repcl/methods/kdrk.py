@@ -20,22 +20,33 @@ class KDRKSettings(DistillingSettings):
     """Settings of KDRK."""
 
     none_threshold: float = Field(
-        0.9, ge=0, le=1, description="new examples that the teacher calls None less surely teach old classes"
+        0.9,
+        ge=0,
+        le=1,
+        description="new examples that the teacher calls None less surely than this teach old classes",
     )
     likeness_threshold: float = Field(
-        0.5, ge=0, le=1, description="the same without a virtual None: those it finds more like an old class"
+        0.5,
+        ge=0,
+        le=1,
+        description="without a virtual None: new examples teach an old class if it is likelier than this",
     )
     soften_replay: bool = Field(
-        True, description="on exemplars, too, the temperature softens the student as well as the teacher"
+        True,
+        description="on exemplars, the temperature softens the student, too, not only the teacher",
     )
     transfer: Literal["first", "second", "none"] = Field(
-        "first", description="how new classifier rows start: the paper's rule, its second version, at random"
+        "first",
+        description="how new classifier rows start: by the paper's rule, by its second version, or at random",
     )
     transfer_sharpness: float = Field(1.0, ge=0, description="τ_kt, multiplies scores when rows are mixed")
-    own_share: float = Field(0.5, ge=0, le=1, description="δ, of a class's own mean, in the second version")
+    own_share: float = Field(
+        0.5, ge=0, le=1, description="δ, share of a class's own mean, in the second version"
+    )
     gate: float = Field(0.25, ge=0, le=1, description="α, the largest share of transfer in a new row")
     gate_decay: Annotated[float, Field(ge=0)] | Literal["median"] = Field(
-        0.05, description="γ, how fast the share falls with examples; median: half α at the median class"
+        0.05,
+        description="γ, how fast that share falls with more examples; median: to half α at the median class",
     )
 
     search: ClassVar[Mapping[str, Dimension]] = {

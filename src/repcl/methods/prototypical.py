@@ -20,10 +20,10 @@ Losses = Callable[[Batch], LossTerms | Iterable[LossTerms]]
 class PrototypeSettings(ClassifierSettings, ReplaySettings):
     """Settings of methods that compare features with prototypes."""
 
-    head_learning_rate: float = Field(1e-3, gt=0, description="of the linear classifier")
-    weight_decay: float = Field(0.0, ge=0, description="of AdamW; 0 makes it plain Adam")
+    head_learning_rate: float = Field(1e-3, gt=0, description="learning rate of the linear classifier")
+    weight_decay: float = Field(0.0, ge=0, description="weight decay of AdamW; 0 makes it plain Adam")
     hidden_layer: bool = Field(
-        True, description="features come from a hidden layer, for events too; if not, from the encoder"
+        True, description="take features from a hidden layer, for events, too; if not, from the encoder"
     )
 
 

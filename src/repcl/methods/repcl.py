@@ -32,7 +32,7 @@ Module = TypeVar("Module", bound=nn.Module)
 class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
     """Settings of RepCL; the defaults are the paper's for HWU64."""
 
-    warmup_epochs: float = Field(2.0, ge=0, description="epochs in which the rates rise from zero")
+    warmup_epochs: float = Field(2.0, ge=0, description="epochs in which the learning rates rise from zero")
     contrast: Literal["supinfonce", "supcon", "infonce", "none"] = Field(
         "supinfonce", description="the contrastive loss of initial learning"
     )
@@ -41,30 +41,34 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
         description="what the contrastive loss compares: representations, or the output of the classifier's "
         "hidden layer, as in the authors' code",
     )
-    contrast_weight: float = Field(0.05, ge=0, description="λ1")
-    temperature: float = Field(0.05, gt=0, description="τ")
-    queue_size: int = Field(512, ge=1, description="Q, at most the size of the task")
-    momentum: float = Field(0.99, ge=0, le=1, description="η")
+    contrast_weight: float = Field(0.05, ge=0, description="λ1, weight of the contrastive loss")
+    temperature: float = Field(0.05, gt=0, description="τ of the contrastive loss")
+    queue_size: int = Field(
+        512, ge=1, description="Q, representations in the contrastive queue; at most the size of the task"
+    )
+    momentum: float = Field(0.99, ge=0, le=1, description="η, how slowly the momentum encoder follows")
     generation: Literal["xmlm", "mlm", "none"] = Field(
         "xmlm", description="the generative loss of initial learning; mlm predicts without the other text"
     )
-    generation_weight: float = Field(0.1, ge=0, description="λ2")
+    generation_weight: float = Field(0.1, ge=0, description="λ2, weight of the generative loss")
     mask_probability: float = Field(0.4, ge=0, le=1, description="p, share of tokens masked")
     generation_share: float = Field(
         1.0, gt=0, le=1, description="share of a batch that the generative loss is computed on"
     )
     adversarial: bool = Field(True, description="adversarial replay; without it replay is plain")
-    adversarial_steps: int = Field(2, ge=1, description="K")
-    adversarial_step_size: float = Field(0.1, ge=0, description="α")
-    adversarial_radius: float = Field(0.2, ge=0, description="ε; 0 for no limit")
-    clean_weight: float = Field(1.0, ge=0, description="weight of the clean loss beside the adversarial one")
+    adversarial_steps: int = Field(2, ge=1, description="K, steps of the attack on each exemplar")
+    adversarial_step_size: float = Field(0.1, ge=0, description="α, size of each step of the attack")
+    adversarial_radius: float = Field(0.2, ge=0, description="ε, largest perturbation; 0 for no limit")
+    clean_weight: float = Field(
+        1.0, ge=0, description="weight of the loss on unperturbed exemplars, next to the adversarial one"
+    )
     generation_in_pass: bool | None = Field(
         None,
-        description="mask a quarter of the batch at most and let its other texts help, instead of encoding "
-        "further texts; fast: yes",
+        description="mask at most a quarter of the batch and let its other texts help, instead of encoding "
+        "more texts; fast: yes",
     )
     task_vocabulary: bool | None = Field(
-        None, description="predict masked tokens among those of task and memory only; fast: yes"
+        None, description="predict masked tokens only among those that occur in task and memory; fast: yes"
     )
     cached_attack: bool | None = Field(
         None,
@@ -72,7 +76,9 @@ class RepCLSettings(ClassifierSettings, ReplaySettings, RetentionSettings):
         "pass; fast: yes",
     )
     draw: int = Field(
-        0, ge=0, description="another number gives other first weights, orders and dropout on the same data"
+        0,
+        ge=0,
+        description="another number gives different initial weights, orders and dropout on the same data",
     )
 
     @property

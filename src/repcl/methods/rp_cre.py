@@ -17,8 +17,8 @@ from repcl.training import LossTerms, ParameterGroup, Stage
 class RPCRESettings(PrototypeSettings):
     """Settings of RP-CRE."""
 
-    network_learning_rate: float = Field(1e-4, gt=0, description="of the memory network")
-    attention_heads: int = Field(4, ge=1, description="heads of the memory network")
+    network_learning_rate: float = Field(1e-4, gt=0, description="learning rate of the memory network")
+    attention_heads: int = Field(4, ge=1, description="attention heads of the memory network")
     key_size: int = Field(256, ge=1, description="size of a key in each head of the memory network")
     refresh_prototypes: bool = Field(
         False, description="renew the prototypes of old classes after initial learning"

@@ -46,22 +46,23 @@ class TrainingSettings(MethodSettings):
 
     batch_size: int = Field(32, ge=1, description="texts per optimization step")
     initial_epochs: int = Field(10, ge=1, description="epochs on a new task")
-    learning_rate: float = Field(1e-5, gt=0, description="of the encoder")
-    head_learning_rate: float = Field(1e-3, gt=0, description="of every other part")
-    weight_decay: float = Field(0.01, ge=0, description="of AdamW")
-    warmup_epochs: float = Field(0.0, ge=0, description="epochs in which the rates rise from zero")
+    learning_rate: float = Field(1e-5, gt=0, description="learning rate of the encoder")
+    head_learning_rate: float = Field(1e-3, gt=0, description="learning rate of every other part")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay of AdamW")
+    warmup_epochs: float = Field(0.0, ge=0, description="epochs in which the learning rates rise from zero")
     clip_norm: float = Field(10.0, gt=0, description="largest norm of the gradient")
     speed: Literal["exact", "fast"] = Field(
-        "exact", description="fast learns another, cheaper model: it decides the settings below left open"
+        "exact",
+        description="fast trains a different, cheaper model: it fills in settings below that are left open",
     )
     precision: Literal["full", "bf16"] | None = Field(
-        None, description="of the encoder; fast: bf16 where this processor gains from it"
+        None, description="number format of the encoder; fast: bf16 if it is faster on this processor"
     )
     frozen_layers: float | None = Field(
         None,
         ge=0,
         lt=1,
-        description="share of the encoder's layers, from below, that never learn; fast: half",
+        description="share of the encoder's layers, from the bottom up, that never learn; fast: half",
     )
 
     fast: ClassVar[Mapping[str, Any]] = {"frozen_layers": 0.5}
@@ -89,14 +90,16 @@ class ClassifierSettings(TrainingSettings):
     """Settings of methods that predict with a trained classifier head."""
 
     head_dropout: float = Field(0.5, ge=0, lt=1, description="dropout in front of the classifier")
-    reserved: bool = Field(False, description="softmax over all classes of the stream from the start")
+    reserved: bool = Field(
+        False, description="softmax over all classes of the stream from the start, not just those seen so far"
+    )
 
 
 class MemorySettings(MethodSettings):
     """Settings of methods that keep a memory."""
 
-    memory_per_class: int = Field(10, ge=1, description="exemplars kept of each class")
-    memory_total: int | None = Field(None, ge=1, description="exemplars kept in total")
+    memory_per_class: int = Field(10, ge=1, description="exemplars to keep per class")
+    memory_total: int | None = Field(None, ge=1, description="exemplars to keep in total")
 
 
 class ReplaySettings(MemorySettings):
@@ -106,8 +109,8 @@ class ReplaySettings(MemorySettings):
     replay_budget: int | None = Field(
         None,
         ge=1,
-        description="exemplars of an epoch, drawn anew for each with equally many of every class, so that "
-        "the cost of replay stops growing; left open, all",
+        description="exemplars replayed per epoch, drawn anew each time, equally many per class, so that the "
+        "cost of replay stops growing; left open, all",
     )
 
 

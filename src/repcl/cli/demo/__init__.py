@@ -22,9 +22,9 @@ NEXT = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the page and the model.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the HTML page and the model.")] = Path("runs/demo"),
 ) -> None:
-    """Teach a bundled support desk in two steps, ask it, and undo a bad update; takes half a minute."""
+    """Try it on a bundled support desk: teach, teach more, ask, undo a bad update; takes half a minute."""
     say = sentence_console().print
     say("A support desk that keeps learning. Nothing is downloaded.")
     say("This takes about half a minute.")

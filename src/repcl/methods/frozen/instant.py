@@ -44,19 +44,24 @@ class InstantSettings(SharingSettings):
 
     maps: int = Field(3, ge=1, le=1000, description="independent random maps, whose scores are averaged")
     features: int = Field(
-        2000, ge=1, le=100_000, description="random features of each map; memory grows with the square"
+        2000, ge=1, le=100_000, description="random features per map; memory grows with their square"
     )
-    ridge: float | None = Field(None, gt=0, description="λ; left open, generalized cross-validation chooses")
+    ridge: float | None = Field(
+        None, gt=0, description="λ, the penalty; left open, chosen by generalized cross-validation"
+    )
     balanced: bool | None = Field(
         None,
-        description="every class weighs the same, whatever its number of examples; left open, leave-one-out "
-        "recall of the classes decides where their sizes differ",
+        description="every class has the same weight, however many examples it has; left open, leave-one-out "
+        "recall decides where class sizes differ",
     )
     vote: bool = Field(
         False, description="add the vote of a logistic regression on all embeddings, as `refit` fits it"
     )
     map_seed: int = Field(
-        0, ge=0, lt=2**32, description="which maps are drawn; only equal ones can be united"
+        0,
+        ge=0,
+        lt=2**32,
+        description="seed of the random maps; only learners with the same maps can be merged",
     )
 
     search: ClassVar[Mapping[str, Dimension]] = {

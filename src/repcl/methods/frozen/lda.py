@@ -18,7 +18,10 @@ class LDASettings(KeepingSettings):
     """Settings of linear discriminant analysis."""
 
     shrinkage: float = Field(
-        0.01, gt=0, le=1, description="share of the covariance that is replaced by an even spread"
+        0.01,
+        gt=0,
+        le=1,
+        description="share of the covariance replaced by one that is equal in all directions",
     )
 
     search: ClassVar[Mapping[str, Dimension]] = {"shrinkage": Range(1e-3, 0.5, is_log=True)}

@@ -28,8 +28,8 @@ class FrozenSettings(MethodSettings):
         None,
         min_length=1,
         max_length=8,
-        description="how deep the layers that are read lie, 0 for the word embeddings and 1 for the last "
-        "layer; left open, those that serve the input kind best",
+        description="depths of the layers to read, from 0 for the word embeddings to 1 for the last layer; "
+        "left open, those that suit the input kind best",
     )
 
 

@@ -17,8 +17,10 @@ from repcl.model import Merge, mean_row
 class RefitSettings(FrozenSettings):
     """Settings of logistic regression."""
 
-    inverse_penalty: float = Field(10.0, gt=0, description="scikit-learn's C; a larger one fits closer")
-    iterations: int = Field(1000, ge=1, description="most steps of the solver")
+    inverse_penalty: float = Field(
+        10.0, gt=0, description="scikit-learn's C; a larger value fits the texts more closely"
+    )
+    iterations: int = Field(1000, ge=1, description="maximum number of solver steps")
 
     search: ClassVar[Mapping[str, Dimension]] = {"inverse_penalty": Range(0.1, 1000.0, is_log=True)}
 

@@ -37,7 +37,7 @@ class TowerSettings(FrozenSettings, MemorySettings):
 
     old_pull: float = Field(1000.0, gt=0, description="λ that holds rows of old classes where they were")
     new_pull: float = Field(1.0, gt=0, description="λ that holds rows of new classes near zero")
-    iterations: int = Field(60, ge=1, description="most steps of the solver for a task")
+    iterations: int = Field(60, ge=1, description="maximum number of solver steps per task")
 
     search: ClassVar[Mapping[str, Dimension]] = {
         "old_pull": Range(1.0, 10_000.0, is_log=True),

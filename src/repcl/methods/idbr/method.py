@@ -24,26 +24,34 @@ class IDBRSettings(TrainingSettings, MemorySettings):
     """Settings of IDBR; the defaults are those of the authors' code, periods counted in examples."""
 
     batch_size: int = Field(8, ge=1, description="texts per optimization step")
-    learning_rate: float = Field(3e-5, gt=0, description="of the encoder")
-    head_learning_rate: float = Field(3e-5, gt=0, description="of every other part but the task scores")
-    task_learning_rate: float = Field(5e-4, gt=0, description="of the scores that tell tasks apart")
-    warmup_epochs: float = Field(2.5, ge=0, description="epochs in which the rates rise from zero")
-    warmup_examples: int = Field(8000, ge=0, description="examples after which they have risen at the latest")
-    clip_norm: float = Field(1e6, gt=0, description="largest norm of the gradient; in effect none")
-    adam_epsilon: float = Field(1e-6, gt=0, description="of AdamW, which decays biases, too")
-    feature_size: int = Field(128, ge=1, description="width of the generic and of the specific features")
-    representation: Literal["task", "cls"] = Field(
-        "task", description="what is read: as the input kind wants it, or the first token's state"
+    learning_rate: float = Field(3e-5, gt=0, description="learning rate of the encoder")
+    head_learning_rate: float = Field(
+        3e-5, gt=0, description="learning rate of every other part but the task scores"
     )
-    order_weight: float = Field(1.0, ge=0, description="of telling swapped halves; 0 leaves them out")
-    task_weight: float = Field(1.0, ge=0, description="of telling tasks apart, in replay")
-    generic_weight: float = Field(0.5, ge=0, description="λ_g, of holding the generic features")
-    specific_weight: float = Field(0.3, ge=0, description="λ_s, of holding the task-specific features")
-    retention: float = Field(0.5, ge=0, description="multiplies both on new examples")
-    replay_retention: float = Field(5.0, ge=0, description="multiplies both in replay")
+    task_learning_rate: float = Field(
+        5e-4, gt=0, description="learning rate of the scores that tell tasks apart"
+    )
+    warmup_epochs: float = Field(2.5, ge=0, description="epochs in which the learning rates rise from zero")
+    warmup_examples: int = Field(8000, ge=0, description="examples after which the warmup ends at the latest")
+    clip_norm: float = Field(1e6, gt=0, description="largest norm of the gradient; in effect none")
+    adam_epsilon: float = Field(1e-6, gt=0, description="epsilon of AdamW, which here decays biases, too")
+    feature_size: int = Field(128, ge=1, description="width of the generic and of the task-specific features")
+    representation: Literal["task", "cls"] = Field(
+        "task", description="what is read: what the input kind needs, or the first token's state"
+    )
+    order_weight: float = Field(
+        1.0, ge=0, description="weight of telling whether halves are swapped; 0 leaves it out"
+    )
+    task_weight: float = Field(1.0, ge=0, description="weight of telling tasks apart, in replay")
+    generic_weight: float = Field(0.5, ge=0, description="λ_g, weight of keeping the generic features")
+    specific_weight: float = Field(0.3, ge=0, description="λ_s, weight of keeping the task-specific features")
+    retention: float = Field(0.5, ge=0, description="multiplies both λ on new examples")
+    replay_retention: float = Field(5.0, ge=0, description="multiplies both λ in replay")
     replay_every: int = Field(80, ge=1, description="new examples from one replay to the next")
     replay_per_task: int = Field(8, ge=1, description="exemplars of each old task in a replay")
-    reserved: bool = Field(False, description="softmax over all classes of the stream from the start")
+    reserved: bool = Field(
+        False, description="softmax over all classes of the stream from the start, not just those seen so far"
+    )
 
     search: ClassVar[Mapping[str, Dimension]] = {
         **TrainingSettings.search,

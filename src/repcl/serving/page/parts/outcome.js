@@ -173,7 +173,7 @@ function lossCard(one) {
 /** @param {DoubtfulText[]} texts the most doubtful first */
 function doubtfulTexts(texts) {
   return makeTable({
-    caption: "New texts that may have the wrong label: all other texts speak for another one",
+    caption: "New texts that may have the wrong label: all other texts point to another one",
     rows: texts,
     columns: [
       { name: "Text", isHead: true, cell: (one) => words(one.text) },
