@@ -37,7 +37,7 @@ def test_export_says_what_it_made_and_predict_answers_by_it(repcl, model) -> Non
     made = repcl("export", folder)
     assert made.code == 0
     assert made.out.startswith("Exported revision 1 in fp32")
-    assert "all revisions are answered by this export" in made.out
+    assert "this export answers for all revisions" in made.out
     after = repcl("predict", folder, "a cold pear", "--json")
     assert json.loads(after.out)["label"] == json.loads(before.out)["label"]
     assert after.err == ""

@@ -40,15 +40,15 @@ def export_command(
     say = sentence_console().print
     say(f"Exported revision {revision.number} in {export.precision}, {_size(export) / MEGABYTE:.0f} MB.")
     if export.is_shared:
-        say("Its encoder is frozen: all revisions are answered by this export, also those to come.")
+        say("Its encoder is frozen, so this export answers for all revisions, including later ones.")
     else:
         say(f"It answers for revision {revision.number} only: export again after `repcl learn`.")
     if export.precision == "int8":
-        say("Texts whose two best classes are close are asked again in fp32.")
+        say("It answers texts whose two best classes are close a second time, in fp32.")
         say(
             "Confidence and threshold are calibrated for it."
             if export.calibration
-            else "Confidence and threshold stay as they are: there are too few texts to calibrate by."
+            else "Confidence and threshold stay as they are: there are too few texts to calibrate them."
         )
     say(f"Try it: {shlex.join(['repcl', 'predict', str(model), 'a text'])}")
 

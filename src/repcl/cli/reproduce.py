@@ -187,7 +187,7 @@ def _expectation(runs: "Sequence[ResolvedRun]", workers: int | None) -> str:
     time = duration(seconds / parallel) + ("" if workers else " of one core's work")
     return (
         f"{len(waiting)} of {len(runs)} runs to make, {how}: about {time}, "
-        "estimated from a short lesson on this machine as it is now."
+        "estimated from a short test on this machine."
     )
 
 

@@ -26,11 +26,11 @@ def verdict(search: Search, trials: Sequence[Trial]) -> str:
     if best.number == first.number:
         return f"No trial was better than the preset's own settings: {percent(first.score)} {texts}."
     difference = (best.score or 0.0) - (first.score or 0.0)
-    doubt = "may well be chance" if difference < 2 * error else "is partly luck all the same"
+    doubt = "may well be chance" if difference < 2 * error else "is still partly luck"
     return (
         f"Best: trial {best.number} with {percent(best.score)}, {100 * difference:.1f} points above the "
         f"preset's own settings ({percent(first.score)}), {texts}. The difference {doubt}: the best of "
-        f"{len(trials)} trials also is the luckiest. More rounds (--rounds) make the score surer."
+        f"{len(trials)} trials is also the luckiest. More rounds (--rounds) make the score more reliable."
     )
 
 
