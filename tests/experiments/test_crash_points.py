@@ -300,6 +300,7 @@ def test_a_report_that_breaks_anywhere_is_written_by_the_same_command(
     start_of = tmp_path / "start"
     start_of.mkdir()
     start(start_of)
+    report(shutil.copytree(start_of, tmp_path / "drawn"))  # what is drawn here, forked processes remember
     sweep = Sweep(
         tmp_path,
         lambda folder: shutil.copytree(start_of, folder, dirs_exist_ok=True),
