@@ -21,7 +21,7 @@ class KeptMemory:
     """Watches how a process grows from step to step, and gives freed memory back where it is too much.
 
     With long texts a process that keeps everything grows to a multiple of what a step takes; one that gives
-    back after every step spends a quarter of its time on getting memory again. So it may grow by `ROOM` times
+    back after every step spends much of its time on getting memory again. So it may grow by `ROOM` times
     what a step takes, which shows in the step after a release. Where the machine has plenty, it may grow by
     half of a core's share, as if every core had a process like this one.
     """
@@ -50,7 +50,7 @@ def keep_freed_memory() -> bool:
 
     A training step takes and frees hundreds of megabytes. By default each large piece is mapped anew, and the
     system clears every page of it, which takes a share of every step. Where the system does not say how
-    much memory a process holds, nothing is kept, for nobody would notice that it is too much.
+    much memory a process holds, nothing is kept, because it could grow without being noticed.
     """
     adjust = _of_glibc("mallopt")
     if adjust is None or not resident_bytes():

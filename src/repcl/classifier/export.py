@@ -42,10 +42,10 @@ OPSET = 17
 TOLERATED = 1e-3
 """By how much a probability of an fp32 export may differ from torch's."""
 PROBES = 32
-MOST_DOUBTED = 300
-"""Texts, at most, by which it is found out how much int8 changes scores."""
-MOST = 0.95
-"""The share of texts whose change is below what is called doubt."""
+DOUBT_TEXTS = 300
+"""At most so many texts show how much int8 changes scores."""
+DOUBT_SHARE = 0.95
+"""For this share of them, the lead of the best class changes by less than the doubt."""
 
 SENTENCES = (
     "a",
@@ -207,19 +207,19 @@ def _compare(state: ClassifierState, exported: Exported) -> None:
 
 
 def _doubt(state: ClassifierState, rough: Exported, exact: Exported) -> float:
-    """How far ahead the best class of the rough graph must be to be trusted.
+    """By how much the best class of the rough graph must lead to be trusted.
 
-    By so much, or less, the lead of the best class over the second changes from one graph to the other, for
-    most texts. So a lead that is larger hardly ever turns round.
+    For most texts, the lead of the best class over the second changes by no more than this from one graph to
+    the other. So the exact graph hardly ever reverses a larger lead.
     """
     kept = state.kept_texts()
-    texts = [*(_probe(text, state.kind) for text in SENTENCES), *kept[:: 1 + len(kept) // MOST_DOUBTED]]
+    texts = [*(_probe(text, state.kind) for text in SENTENCES), *kept[:: 1 + len(kept) // DOUBT_TEXTS]]
     ours, theirs = (one.scores(texts)[0] for one in (rough, exact))
     if ours.shape[1] < 2:
         return 0.0
     best_two = np.argsort(ours, axis=1)[:, -2:]
     changes = np.diff(np.take_along_axis(ours - theirs, best_two, axis=1), axis=1)
-    return float(np.quantile(np.abs(changes), MOST))
+    return float(np.quantile(np.abs(changes), DOUBT_SHARE))
 
 
 def _calibrated(state: ClassifierState, exported: Exported) -> Calibration | None:
