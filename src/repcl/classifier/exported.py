@@ -87,7 +87,7 @@ class Exported(Answerer):
         if second is None or not len(doubtful):
             return scores, represented
         if self._second is None:  # opened when it is needed: most single texts are answered without it
-            self._second = self._open(second)
+            self._second = self._open_second(second)
         again, represented_again = self._ask(self._second, [rows[number] for number in doubtful])
         if represented_again.shape[1:] != represented.shape[1:]:
             raise DamagedModel("The two graphs of the export give representations of different sizes.")
@@ -112,6 +112,13 @@ class Exported(Answerer):
     def _open(self, chosen: Export | SecondGraph) -> "_OpenGraph":
         tables = {name: _table(self._blobs, blob) for name, blob in chosen.tables.items()}
         return _OpenGraph(open_graph(self._blobs, chosen.graph, self._threads), self._solution | tables)
+
+    def _open_second(self, second: SecondGraph) -> "_OpenGraph":
+        try:
+            return self._open(second)
+        except DamagedModel as error:
+            reason = str(error).removesuffix(".")
+            raise DamagedModel(f"{reason}; `repcl export --int8` makes it anew.") from error
 
     def _ask(self, graph: "_OpenGraph", rows: Sequence[TokenizedExample]) -> tuple[Scores, Array]:
         """Scores and representations of texts in batches of similar lengths."""
