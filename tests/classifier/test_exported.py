@@ -228,7 +228,7 @@ def test_a_damaged_second_graph_is_said_in_one_sentence(model) -> None:
     answerer = open_answerer(folder)
     assert isinstance(answerer, Exported)
     answerer.export = answerer.export.model_copy(update={"second": second.model_copy(update={"doubt": 1e9})})
-    with pytest.raises(DamagedModel, match="damaged.*; `repcl export --int8` makes it anew"):
+    with pytest.raises(DamagedModel, match=r"damaged.*; `repcl export --int8` makes it anew"):
         answerer.answer(TEXTS)
 
 
