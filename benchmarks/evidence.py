@@ -13,8 +13,13 @@ thread.
 
 A run is skipped if `results/` holds the same run, by its fingerprint, with its predictions. Runs in progress
 are kept in `--out`; each that ends is copied to `results/`, where a run made with other settings or without
-predictions is replaced. Capped runs stand in `results/fifty`, the study of RepCL in `results/study`; the rows
-of `results/study-fast` say what it loses by `speed = "fast"`.
+predictions is replaced. Capped runs stand in `results/fifty`; the rows of `results/study-fast` say what RepCL
+loses by `speed = "fast"`.
+
+The study of RepCL changes several settings at once. With the unchanged run of round 8 its mixtures are 16.
+In each round every change is made in two of four runs, and any two changes meet in four of the 16. So all 16
+runs say something about each change, and `benchmarks/study_effects.py` tells them apart. They stand in
+`results/study-mixed`, all other runs of the study in `results/study`.
 """
 
 import argparse
@@ -39,6 +44,7 @@ from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
 from repcl.experiments.runs.store import PREDICTIONS, RESULT, RunFolder, RunStore
 from repcl.methods import relative_cost
+from repcl.methods.repcl import RepCL
 from repcl.presets import parse_overrides
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -48,14 +54,22 @@ MAIN = ("fea", "duet", "joint", "sequential")
 OTHERS = ("crl", "emar", "kdrk", "kcn", "kcn@paired", "rp_cre", "idbr", "crecl")
 ABLATIONS = ("repcl@no-con", "repcl@no-xmlm", "repcl@no-adv", "repcl@mlm")
 MEMORY = ("fea@memory-5", "duet@memory-5", "fea@memory-20", "duet@memory-20")
-VARIANTS = (
-    "hidden-contrast",
-    "all-texts-xmlm",
-    "weak-xmlm",
-    "no-clean",
-    "three-steps",
-    "long",
-    "fast-momentum",
+MIXTURES = (
+    (5, "all-texts-xmlm weak-xmlm slow"),
+    (5, "all-texts-xmlm weak-xmlm no-clean fast-momentum"),
+    (5, "hidden-contrast three-steps slow"),
+    (5, "hidden-contrast no-clean three-steps fast-momentum"),
+    (6, "all-texts-xmlm three-steps fast-momentum"),
+    (6, "all-texts-xmlm no-clean three-steps slow"),
+    (6, "hidden-contrast weak-xmlm fast-momentum"),
+    (6, "hidden-contrast weak-xmlm no-clean slow"),
+    (7, "weak-xmlm three-steps fast-momentum slow"),
+    (7, "weak-xmlm no-clean three-steps"),
+    (7, "hidden-contrast all-texts-xmlm fast-momentum slow"),
+    (7, "hidden-contrast all-texts-xmlm no-clean"),
+    (8, "no-clean fast-momentum slow"),
+    (8, "hidden-contrast all-texts-xmlm weak-xmlm three-steps"),
+    (8, "hidden-contrast all-texts-xmlm weak-xmlm no-clean three-steps fast-momentum slow"),
 )
 STUDY_ROUNDS = (5, 6, 7, 8)
 SLOW = "fea.learning_rate=2e-5"
@@ -130,6 +144,13 @@ def _capped(benchmark: str, methods: tuple[str, ...], rounds: int, test: int | N
     return Wanted(benchmark, methods, range(rounds), "fifty", (50, test))
 
 
+def _mixture(number: int, round: int, names: str) -> Wanted:
+    """RepCL with the settings of several variants at once."""
+    changed = {key: value for name in names.split() for key, value in RepCL.variants[name].items()}
+    settings = tuple(f"{key}={value}" for key, value in changed.items())
+    return Wanted("hwu64", ("repcl",), (round,), f"study-mixed/{number}", settings=settings)
+
+
 LISTS: dict[str, tuple[Wanted, ...]] = {
     "tables": (
         Wanted("hwu64", (*FROZEN, *MAIN), range(5)),
@@ -151,12 +172,8 @@ LISTS: dict[str, tuple[Wanted, ...]] = {
         _capped("clinc150", (*FROZEN, "fea", "duet", "joint"), 2),
     ),
     "study": (
-        Wanted(
-            "hwu64",
-            ("repcl", "fea", *(f"repcl@{name}" for name in VARIANTS), "repcl@slow"),
-            STUDY_ROUNDS,
-            "study",
-        ),
+        *(_mixture(number, round, names) for number, (round, names) in enumerate(MIXTURES, start=1)),
+        Wanted("hwu64", ("repcl", "fea", "repcl@long"), STUDY_ROUNDS, "study"),
         Wanted("hwu64", ("repcl@draw-1", "repcl@draw-2"), STUDY_ROUNDS[:1], "study"),
         Wanted("hwu64", ("fea",), STUDY_ROUNDS, "study-slow", settings=(SLOW,)),
         Wanted("hwu64", ("repcl",), FAST_ROUNDS[-1:], "study"),

@@ -23,7 +23,7 @@ from repcl.experiments.paper.information import (
 )
 from repcl.experiments.paper.numbers import Paper, load_paper
 from repcl.experiments.paper.recipes import find_recipe
-from repcl.experiments.paper.verdicts import CLAIMS, NOTES, verdict_table
+from repcl.experiments.paper.verdicts import CLAIMS, NOTES, judge_in_brief, verdict_table
 from repcl.experiments.reports.figures import Drawing, draw_costs, final_means, line_styles
 from repcl.experiments.reports.formats import to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, load_runs, row_names
@@ -218,12 +218,10 @@ def _verdict(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 def _claim(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """The first claim behind a recipe and its verdict on a benchmark, as a sentence."""
-    recipe, *named = words
-    table = verdict_table([recipe], [runs for runs in benchmarks if runs.name in named], load_paper())
-    if table is None:
-        return NOTHING_YET
-    _, claim, _, found, why = (cell.text for cell in table.rows[0])
-    return f"\u201c{claim.removesuffix('.')}\u201d **{found}** here. {why}"
+    recipe, benchmark = words
+    runs = next((runs for runs in benchmarks if runs.name == benchmark), None)
+    told = None if runs is None else judge_in_brief(CLAIMS[recipe][0], runs, load_paper())
+    return told or NOTHING_YET
 
 
 def _verdicts(benchmarks: Benchmarks, words: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ import runpy
 import shlex
 from argparse import Namespace
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,35 @@ def test_the_study_stays_away_from_the_rounds_that_are_reported():
     assert all(job.round < 5 for job in TABLES)
 
 
+def test_each_change_of_the_study_is_made_in_half_of_the_mixtures_of_a_round():
+    made = [(round, names.split()) for round, names in SCRIPT["MIXTURES"]]
+    changes = {name for _, names in made for name in names}
+    assert len(changes) == 7
+    for round in SCRIPT["STUDY_ROUNDS"]:
+        of_round = [names for one, names in made if one == round]
+        # the fourth of round 8 is the run in which nothing is changed
+        assert len(of_round) == (3 if round == 8 else 4)
+        for change in changes:
+            assert sum(change in names for names in of_round) == 2
+
+
+def test_any_two_changes_of_the_study_meet_in_a_quarter_of_the_mixtures():
+    made = [names.split() for _, names in SCRIPT["MIXTURES"]]
+    changes = sorted({name for names in made for name in names})
+    for one, other in combinations(changes, 2):
+        assert sum(one in names and other in names for names in made) == 4
+
+
+def test_a_mixture_has_the_settings_of_all_its_variants():
+    first = next(job for job in plan(LISTS["study"]) if job.wanted.folder == "study-mixed/1")
+    assert (first.method, first.round) == ("repcl", 5)
+    assert first.spec(Path("x")).options.settings == {
+        "generation_share": 1.0,
+        "generation_weight": 0.02,
+        "learning_rate": 2e-5,
+    }
+
+
 def test_repcl_is_not_trained_where_a_duet_gives_its_row():
     of_tables = {(job.wanted.benchmark, job.method) for job in TABLES}
     assert not any(method in ("repcl", "duet@statistics") for _, method in of_tables)
@@ -83,7 +113,8 @@ def test_the_command_of_a_run_is_one_that_repcl_bench_takes():
         *("--max-train-per-class", "50", "--max-test-per-class", "50", "--with-parts"),
         *("--out", "runs/evidence/fifty"),
     ]
-    changed = {job.method: job for job in plan(LISTS["study"]) if job.wanted.settings}
+    studied = [job for job in plan(LISTS["study"]) if "mixed" not in job.wanted.folder]
+    changed = {job.method: job for job in studied if job.wanted.settings}
     settings = {method: job.spec(Path("x")).options.settings for method, job in changed.items()}
     assert settings == {"fea": {"learning_rate": 2e-5}, "repcl": {"speed": "fast"}}
 

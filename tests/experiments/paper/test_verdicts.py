@@ -7,7 +7,7 @@ import pytest
 from repcl.evaluation import TestedExample
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import RECIPES
-from repcl.experiments.paper.verdicts import CLAIMS, verdict_table
+from repcl.experiments.paper.verdicts import CLAIMS, judge_in_brief, verdict_table
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.write import write_report
 from repcl.methods import METHODS
@@ -53,6 +53,29 @@ def test_a_claim_does_not_hold_where_one_pair_differs_the_other_way(tmp_path: Pa
     _, verdict, why = verdicts(tmp_path, "ablation")[0]
     assert verdict == "does not hold"
     assert why.startswith("repcl -5.2 points against repcl@no-adv over 4 rounds")
+
+
+def test_an_open_claim_is_told_in_brief_by_the_comparisons_that_speak_for_it(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82, 84, 86])
+    write_accuracies(tmp_path, "fea", [79, 83, 82, 86])  # differences 1, -1, 2, 0
+    write_accuracies(tmp_path, "crl", [70, 72, 74, 77])
+    write_accuracies(tmp_path, "emar", [81, 81, 84, 87])  # differences -1, 1, 0, -1
+    (runs,) = load_runs(tmp_path)
+    assert judge_in_brief(CLAIMS["main"][0], runs, load_paper()) == (
+        "\u201cRepCL ends above every baseline\u201d **cannot be told** here. "
+        "The difference is as claimed in 2 of 3 comparisons, beyond chance in 1 (crl)."
+    )
+    assert judge_in_brief(CLAIMS["ablation"][0], runs, load_paper()) is None
+
+
+def test_a_claim_that_does_not_hold_is_told_in_brief_with_the_comparison_that_speaks_against_it(
+    tmp_path: Path,
+) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82, 84, 86])
+    write_accuracies(tmp_path, "fea", [85, 87, 89, 92])
+    (runs,) = load_runs(tmp_path)
+    told = judge_in_brief(CLAIMS["main"][0], runs, load_paper()) or ""
+    assert "**does not hold** here. repcl -5.2 points against fea over 4 rounds" in told
 
 
 def test_what_a_test_does_not_show_cannot_be_told_and_has_the_rounds_that_would_show_it(

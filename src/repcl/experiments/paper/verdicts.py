@@ -14,6 +14,7 @@ from repcl.experiments.reports.table import Column, Row, Table, word
 Pair = tuple[str, str]
 Compare = Callable[[MethodRuns, MethodRuns], Comparison]
 
+OPEN = "cannot be told"
 LESS = "points of forgetting avoided"
 DIGITS = {"points": 1, LESS: 1, "nats": 2, "in all": 3}
 _BASELINES = ("idbr", "kcn", "kdrk", "emar", "rp_cre", "crl", "crecl", "fea", "aca")
@@ -101,6 +102,23 @@ def judge(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> Row | None:
     return [word(claim.source), word(claim.text), word(runs.name), word(verdict), word(why)]
 
 
+def judge_in_brief(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> str | None:
+    """The same as a sentence; of a claim that stays open it counts the comparisons that speak for it."""
+    tested, absent = _test(claim, runs, paper)
+    if not tested:
+        return None
+    verdict, why = _verdict(tested, absent, claim.unit)
+    if verdict == OPEN:
+        agreeing = [one for one in tested if one.difference > 0]
+        shown = [one.pair[1] for one in agreeing if one.is_shown]
+        named = f" ({', '.join(shown)})" if shown else ""
+        why = (
+            f"The difference is as claimed in {len(agreeing)} of {len(tested)} comparisons, "
+            f"beyond chance in {len(shown)}{named}."
+        )
+    return f"\u201c{claim.text.removesuffix('.')}\u201d **{verdict}** here. {why}"
+
+
 def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested], list[str]]:
     """The pairs that were run, compared, and the rows that were not."""
     pairs = [pair for pair in claim.pairs if all(_is_meant(row, runs, paper) for row in pair)]
@@ -143,7 +161,7 @@ def _verdict(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> tup
         closest = min(tested, key=lambda one: one.difference)
         why = f"{'' if len(tested) == 1 else 'Smallest difference: '}{_told(closest, unit)}."
         return f"holds{_in_round(tested)}", why
-    return "cannot be told", _open(tested, absent, unit)
+    return OPEN, _open(tested, absent, unit)
 
 
 def _in_round(tested: Sequence[_Tested]) -> str:
