@@ -4,6 +4,7 @@ import re
 import pytest
 
 from repcl.methods import METHODS
+from repcl.presets import parse_overrides
 
 CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu")
 
@@ -177,6 +178,52 @@ def test_list_methods_shows_paper_year_and_cost_relative_to_fea(repcl):
     cells = [cell.strip() for cell in line.split("│")]
     assert cells[2:4] == ["Wang et al.", "2022"]
     assert cells[6] == "1.00"
+
+
+def settings_listed(repcl, *options: str) -> dict[str, tuple[str, str]]:
+    """Value and description of each setting that is listed."""
+    output = repcl("list", "settings", *options)
+    assert output.code == 0, output.err
+    lines = [line.split("│") for line in output.out.splitlines() if line.startswith("│")]
+    return {cells[1].strip(): (cells[2].strip(), cells[3].strip()) for cells in lines}
+
+
+def test_list_settings_shows_every_setting_of_a_method_with_its_value_and_what_it_does(repcl):
+    listed = settings_listed(repcl, "--method", "fea")
+    assert listed.keys() == METHODS["fea"].Settings.model_fields.keys()
+    assert listed["learning_rate"] == ("5e-05", "learning rate of the encoder")
+    assert listed["reserved"][0] == "false"
+    assert listed["memory_total"][0] == "–"
+
+
+def test_list_settings_takes_preset_benchmark_and_variant_into_account(repcl):
+    assert settings_listed(repcl, "--method", "fea", "--preset", "paper")["learning_rate"][0] == "1e-05"
+    of_relations = settings_listed(repcl, "--method", "repcl@no-con", "--benchmark", "fewrel")
+    assert of_relations["generation_weight"][0] == "0.2"
+    assert of_relations["contrast"][0] == "none"
+
+
+def test_a_listed_value_is_written_as_set_takes_it(repcl):
+    listed = settings_listed(repcl, "--method", "duet")
+    name, (value, _) = "frozen", listed["frozen"]
+    assert value == '["tower"]'
+    assert parse_overrides([f"{name}={value}"], ["duet"]) == {"duet": {"frozen": ["tower"]}}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("settings",), "Expected a method, found none: repcl list settings --method repcl."),
+        (("settings", "--method", "nope"), "No method 'nope'."),
+        (("settings", "--method", "fea", "--benchmark", "nope"), "No benchmark 'nope'."),
+        (("settings", "--method", "aca", "--benchmark", "hwu64"), "aca takes relation input, not sentence."),
+        (("methods", "--preset", "cpu"), "Expected --preset with settings only, found it with methods"),
+    ],
+)
+def test_what_cannot_be_listed_is_told(repcl, words, told):
+    output = repcl("list", *words)
+    assert output.code == 2
+    assert told in output.err
 
 
 def test_version_is_printed(repcl):

@@ -32,7 +32,7 @@ EXAMPLES = {
         "repcl serve desk --open",
         "repcl serve desk --token-file token.txt --collect --port 8080",
     ],
-    "list": ["repcl list methods"],
+    "list": ["repcl list methods", "repcl list settings --method repcl"],
     "classes": ["repcl classes desk", 'repcl classes rename desk refund "refund request"'],
     "classes list": ["repcl classes list desk"],
     "classes rename": ['repcl classes rename desk refund "refund request"'],

@@ -12,12 +12,12 @@ from typing import Any
 import torch
 
 from repcl.benchmarks import StreamSpec, load_stream
-from repcl.data import TaskStream
+from repcl.data import InputKind, TaskStream
 from repcl.errors import InvalidSetting
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.store import RunFolder, RunStore
 from repcl.experiments.runs.tracking import check_trackers
-from repcl.methods import make_settings
+from repcl.methods import MethodSettings, make_settings
 from repcl.methods.build import method_class
 from repcl.methods.variants import split_variant, variant_settings
 from repcl.model import ALONE, Encoder, Processes, check_encoder
@@ -183,16 +183,30 @@ def plan_run(
 ) -> RunPlan:
     """Settle all settings of a run: defaults < preset < variant < the settings given here."""
     name, variant = split_variant(method)
+    settled = settle_settings(method, stream.name, stream.kind, preset=preset, settings=settings)
+    encoder = encoder or load_preset(preset).encoder
+    return RunPlan(name, variant, encoder, preset, settled.model_dump(), stream.round)
+
+
+def settle_settings(
+    method: str,
+    benchmark: str,
+    kind: InputKind,
+    *,
+    preset: str = "cpu",
+    settings: Mapping[str, Any] | None = None,
+) -> MethodSettings:
+    """All settings of a row on data of that name and kind: defaults < preset < variant < those given here."""
+    name, variant = split_variant(method)
     chosen, kinds = load_preset(preset), method_class(name).kinds
-    if stream.kind not in kinds:
-        raise InputNotTaken(f"{method} takes {' and '.join(kinds)} input, not {stream.kind}.")
+    if kind not in kinds:
+        raise InputNotTaken(f"{method} takes {' and '.join(kinds)} input, not {kind}.")
     meant = variant_settings(name, variant)
     _refuse_contradictions(method, meant, settings or {})
     wanted = {**meant, **(settings or {})}
-    values = chosen.settings_for(name, stream.name, stream.kind, wanted) | wanted
+    values = chosen.settings_for(name, benchmark, kind, wanted) | wanted
     made = make_settings(method_class(name).settings_class(values), values)
-    checked = method_class(name).resolved(made, stream.kind)
-    return RunPlan(name, variant, encoder or chosen.encoder, preset, checked.model_dump(), stream.round)
+    return method_class(name).resolved(made, kind)
 
 
 def _refuse_contradictions(method: str, meant: Mapping[str, Any], given: Mapping[str, Any]) -> None:
