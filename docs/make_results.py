@@ -85,9 +85,16 @@ def draw_figures(results: Path) -> dict[str, str]:
 
 def _costs_drawing(runs: BenchmarkRuns) -> Drawing:
     """Accuracy against time; those far below would press the others together, and are named in words."""
-    far = _far_below(runs)
+    far, runs = _far_below(runs), _whole_methods(runs)
     shown = replace(runs, methods=tuple(method for method in runs.methods if method.name not in far))
     return draw_costs(shown, *total_seconds(runs), line_styles([method.name for method in shown.methods]))
+
+
+def _whole_methods(runs: BenchmarkRuns) -> BenchmarkRuns:
+    """Without the rows of ablations and other sizes of memory, which have tables of their own."""
+    ablated = {row for row in find_recipe("ablation").methods if "@" in row}
+    kept = [one for one in runs.methods if one.name not in ablated and "@memory-" not in one.name]
+    return replace(runs, methods=tuple(kept))
 
 
 def _far_below(runs: BenchmarkRuns) -> dict[str, float]:
@@ -178,7 +185,7 @@ def _of_each(make: Callable[[BenchmarkRuns], Table | None]) -> Answer:
 
 
 def _results(runs: BenchmarkRuns) -> Table:
-    return results_table(runs, load_paper())
+    return results_table(_whole_methods(runs), load_paper())
 
 
 def _bounds(runs: BenchmarkRuns) -> Table | None:

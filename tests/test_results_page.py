@@ -81,6 +81,18 @@ def test_the_page_can_open_with_a_verdict_the_main_claim_and_a_figure(results):
     assert ">sequential<" not in svg
 
 
+def test_ablations_and_sizes_of_memory_stay_out_of_the_first_table_and_the_figure(results):
+    rows = dict.fromkeys(("repcl@no-con", "repcl@memory-5", "fea@memory-20", "kcn@paired"), 1.0)
+    write_grid(results, rows, benchmark="hwu64", tasks=10, each=1)
+    (svg,) = draw_figures(results).values()
+    for shown in (svg, render_results("{{ results hwu64 }}", results)):
+        assert "kcn@paired" in shown
+        assert "repcl@no-con" not in shown
+        assert "@memory-" not in shown
+    assert "repcl@no-con" in render_results("{{ recipe ablation hwu64 }}", results)
+    assert "repcl@memory-5" in render_results("{{ tasks }}", results)
+
+
 def test_claims_can_be_asked_for_by_recipe_and_benchmark(results):
     table = render_results("{{ verdicts main full hwu64 }}", results)
     assert "| main table | RepCL ends above every baseline. | hwu64 |" in table
