@@ -48,6 +48,7 @@ from repcl.methods.repcl import RepCL
 from repcl.presets import parse_overrides
 
 RESULTS = Path(__file__).parents[1] / "results"
+OUT = Path("runs/evidence")
 
 FROZEN = ("ncm", "lda", "refit", "instant", "instant@vote")
 MAIN = ("fea", "duet", "joint", "sequential")
@@ -134,7 +135,7 @@ class Job:
         options = RunOptions(
             settings=parse_overrides(self.wanted.settings, [name])[name],
             out=out / self.wanted.folder,
-            command=self.command(out / self.wanted.folder),
+            command=self.command(OUT / self.wanted.folder),  # results are published: no path of a machine
             with_parts=self.has_parts,
         )
         return RunSpec(self.method, self.stream(), options)
@@ -286,7 +287,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--method", action="append", help="only this one; repeatable")
     parser.add_argument("--round", action="append", type=int, help="only this one; repeatable")
     parser.add_argument("--workers", type=int, default=1, help="runs at a time, each with one thread")
-    parser.add_argument("--out", type=Path, default=Path("runs/evidence"), help="for runs in progress")
+    parser.add_argument("--out", type=Path, default=OUT, help="for runs in progress")
     parser.add_argument("--list", action="store_true", help="say what is to be run, and run nothing")
     return parser.parse_args()
 

@@ -119,6 +119,13 @@ def test_the_command_of_a_run_is_one_that_repcl_bench_takes():
     assert settings == {"fea": {"learning_rate": 2e-5}, "repcl": {"speed": "fast"}}
 
 
+def test_a_stored_command_names_no_folder_of_this_machine():
+    (job,) = [one for one in TABLES if titles([one]) == ["hwu64 fea 0"]]
+    options = job.spec(Path("/somewhere/else")).options
+    assert options.out == Path("/somewhere/else")
+    assert options.command == "repcl bench --benchmark hwu64 --method fea --round 0 --out runs/evidence"
+
+
 @pytest.fixture
 def run(tmp_path):
     """A duet on a toy stream, in a folder of capped runs."""
