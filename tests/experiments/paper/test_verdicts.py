@@ -68,6 +68,14 @@ def test_an_open_claim_is_told_in_brief_by_the_comparisons_that_speak_for_it(tmp
     assert judge_in_brief(CLAIMS["ablation"][0], runs, load_paper()) is None
 
 
+def test_a_brief_verdict_says_which_comparisons_rest_on_the_texts_of_one_round(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [90, 91])
+    write_accuracies(tmp_path, "kcn", [50])
+    (runs,) = load_runs(tmp_path)
+    told = judge_in_brief(CLAIMS["main"][0], runs, load_paper()) or ""
+    assert "in 1 of 1 comparisons, beyond chance in 1 (kcn in round 0)." in told
+
+
 def test_a_claim_that_does_not_hold_is_told_in_brief_with_the_comparison_that_speaks_against_it(
     tmp_path: Path,
 ) -> None:

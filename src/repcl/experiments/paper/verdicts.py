@@ -110,7 +110,7 @@ def judge_in_brief(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> str | Non
     verdict, why = _verdict(tested, absent, claim.unit)
     if verdict == OPEN:
         agreeing = [one for one in tested if one.difference > 0]
-        shown = [one.pair[1] for one in agreeing if one.is_shown]
+        shown = [f"{one.pair[1]}{_in_round([one])}" for one in agreeing if one.is_shown]
         named = f" ({', '.join(shown)})" if shown else ""
         why = (
             f"The difference is as claimed in {len(agreeing)} of {len(tested)} comparisons, "
