@@ -84,6 +84,11 @@ def test_crl_has_its_authors_batches_but_on_the_demo(preset, benchmark, batch):
     assert used(preset, "crl", benchmark).batch_size == batch
 
 
+@pytest.mark.parametrize(("kind", "rate"), [("sentence", 5e-5), ("relation", 1e-4), ("event", 5e-5)])
+def test_the_first_session_learns_relations_at_twice_the_rate(kind, rate):
+    assert load_preset("cpu").settings_for("first_session", "own", kind)["learning_rate"] == rate
+
+
 def test_preset_smoke_caps_the_data():
     preset = load_preset("smoke")
     assert (preset.max_train_per_class, preset.max_test_per_class) == (16, 8)
