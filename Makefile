@@ -54,8 +54,9 @@ format: $(VENV)/.ready  ## Format and fix what can be fixed
 evidence: $(VENV)/.ready  ## Make the long runs behind the page of results, two at a time (days; resumes)
 	$(BIN)/python benchmarks/evidence.py tables --workers 2
 
-results: $(VENV)/.ready  ## Write docs/results.md from its template and the stored results
+results: $(VENV)/.ready  ## Write the pages of results and of other tools from their templates and the stored results
 	$(BIN)/python docs/make_results.py
+	$(BIN)/python docs/make_peers.py
 
 docs: $(VENV)/.ready  ## Build the documentation site into site/; broken links are errors
 	$(BIN)/python docs/make_reference.py

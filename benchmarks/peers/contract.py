@@ -2,7 +2,7 @@
 
 A peer is one file, `peer_NAME.py`, with the packages it needs in `REQUIREMENTS` and its learners by name in
 `LEARNERS`. It runs in an environment of its own, without repcl, unless it asks for no package: then it runs
-in that of the caller.
+in that of the caller. With `TAKES_SPANS` it gets texts with marked entities as objects, else in words.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -3,6 +3,9 @@
     python benchmarks/peers/measure.py adaptive adaptive-classifier stream.json result.json [--reload]
 
 With --reload it is saved and loaded after every task, as in daily use.
+
+A text with marked entities is an object of the stream (`{"text": ..., "head": ..., "tail": ...}`). A peer
+with `TAKES_SPANS` gets it as it is. Others have no place for entities, and get "head, tail: text".
 """
 
 import argparse
@@ -28,7 +31,10 @@ def main() -> None:
     parser.add_argument("--reload", action="store_true")
     options = parser.parse_args()
     stream = json.loads(options.stream.read_text(encoding="utf-8"))
-    make = importlib.import_module(f"peer_{options.peer}").LEARNERS[options.learner]
+    module = importlib.import_module(f"peer_{options.peer}")
+    if not getattr(module, "TAKES_SPANS", False):
+        stream["tasks"] = [{part: in_words(task[part]) for part in task} for task in stream["tasks"]]
+    make = module.LEARNERS[options.learner]
     learner = make(Path(stream["encoder"]))
     result = {
         "learner": options.learner,
@@ -38,8 +44,19 @@ def main() -> None:
     options.result.write_text(json.dumps(result), encoding="utf-8")
 
 
+def in_words(part: Any) -> dict[str, list[str]]:
+    """Texts that any tool can read: entities, if there are any, are named in front."""
+    return {**part, "texts": [text if isinstance(text, str) else named(text) for text in part["texts"]]}
+
+
+def named(marked: Any) -> str:
+    text: str = marked["text"]
+    entities = [text[marked[name]["start"] : marked[name]["end"]] for name in ("head", "tail")]
+    return f"{', '.join(entities)}: {text}"
+
+
 def measured(learner: Peer, make: Any, stream: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """Accuracy after each task on every task so far, times, and bytes stored."""
+    """Accuracy after each task on every task so far, times, bytes stored, and the last answers."""
     seconds, matrix, found, stored = [], [], {}, 0
     for number, task in enumerate(stream["tasks"]):
         start = time.process_time()
@@ -55,6 +72,7 @@ def measured(learner: Peer, make: Any, stream: Any, options: argparse.Namespace)
         matrix.append([share_right(found[index], stream["tasks"][index]) for index in found])
     labels = [label for task in stream["tasks"] for label in task["test"]["labels"]]
     answers = [answer for index in sorted(found) for answer in found[index]]
+    classes = sorted({*labels, *answers})
     return {
         "accuracy": share(answers, labels),
         "macro_recall": macro_recall(answers, labels),
@@ -63,6 +81,9 @@ def measured(learner: Peer, make: Any, stream: Any, options: argparse.Namespace)
         "milliseconds_per_prediction": single(learner, stream["tasks"][-1]["test"]["texts"][:SINGLE]),
         "bytes_stored": stored,
         "matrix": matrix,
+        "classes": classes,
+        "labels": [classes.index(label) for label in labels],
+        "answers": [classes.index(answer) for answer in answers],
     }
 
 
@@ -99,8 +120,14 @@ def single(learner: Peer, texts: Sequence[str]) -> float:
     """Processor milliseconds for a text that is asked alone, and was not asked before."""
     start = time.process_time()
     for text in texts:
-        learner.predict([f"please, {text}"])
+        learner.predict([not_asked_before(text)])
     return 1000 * (time.process_time() - start) / len(texts)
+
+
+def not_asked_before(text: Any) -> Any:
+    if isinstance(text, str):
+        return f"please, {text}"
+    return {**text, "text": f"{text['text']} please"}  # behind the entities, which stay where they are
 
 
 if __name__ == "__main__":
