@@ -24,7 +24,7 @@ from repcl.experiments.paper.information import (
 from repcl.experiments.paper.numbers import Paper, load_paper
 from repcl.experiments.paper.recipes import find_recipe
 from repcl.experiments.paper.verdicts import CLAIMS, NOTES, judge_in_brief, verdict_table
-from repcl.experiments.reports.figures import Drawing, draw_costs, final_means, line_styles
+from repcl.experiments.reports.figures import Drawing, draw_costs, final_means
 from repcl.experiments.reports.formats import to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, load_runs, row_names
 from repcl.experiments.reports.provenance import costs_table, origin_table, total_seconds, versions_table
@@ -78,7 +78,7 @@ def write_results_page(results: Path, page: Path) -> None:
 
 
 def draw_figures(results: Path) -> dict[str, str]:
-    """The page's figure, by its path beside the page: accuracy against time, a look for every method."""
+    """The page's figure, by its path beside the page: accuracy against time."""
     drawn = [_costs_drawing(runs) for runs in load_runs(results) if runs.name == FIGURED]
     return {_figure_path(drawing): drawing.svg for drawing in drawn}
 
@@ -87,7 +87,7 @@ def _costs_drawing(runs: BenchmarkRuns) -> Drawing:
     """Accuracy against time; those far below would press the others together, and are named in words."""
     far, runs = _far_below(runs), _whole_methods(runs)
     shown = replace(runs, methods=tuple(method for method in runs.methods if method.name not in far))
-    return draw_costs(shown, *total_seconds(runs), line_styles([method.name for method in shown.methods]))
+    return draw_costs(shown, *total_seconds(runs))
 
 
 def _whole_methods(runs: BenchmarkRuns) -> BenchmarkRuns:

@@ -10,7 +10,7 @@ from repcl.experiments.reports.figures import (
     draw_curves,
     method_styles,
 )
-from repcl.experiments.reports.grouping import row_names
+from repcl.experiments.reports.grouping import TRACKS, row_names
 from repcl.experiments.reports.provenance import total_seconds
 from tests.experiments.made_up import only, two_tasks, write_run
 
@@ -24,6 +24,10 @@ def write_ranked(out, rows):
         right = [[True, number < kept] for number in range(len(rows))]
         write_run(out, row, two_tasks(*right), classes=[["old"], ["new"]])
     return only(out)
+
+
+def texts_of(drawing) -> list[str]:
+    return [text.text for text in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")]
 
 
 def titles_of(drawing) -> list[str]:
@@ -75,14 +79,37 @@ def test_a_hostile_name_stays_text_where_it_is_pointed_at(tmp_path):
 
 def test_accuracy_against_time_has_both_axes_named_and_a_dot_for_each_method(tmp_path):
     runs = write_ranked(tmp_path, MANY)
-    drawing = draw_costs(runs, *total_seconds(runs), method_styles(runs, row_names([runs])))
+    drawing = draw_costs(runs, *total_seconds(runs))
     assert sorted(titles_of(drawing)) == sorted(MANY)
     assert "wall time of one run, seconds" in drawing.svg
     assert "final accuracy, percent" in drawing.svg
 
 
+def test_in_accuracy_against_time_the_name_of_each_method_is_written_once(tmp_path):
+    runs = write_ranked(tmp_path, MANY)
+    written = texts_of(draw_costs(runs, *total_seconds(runs)))
+    assert sorted(text for text in written if text in MANY) == sorted(MANY)
+
+
+def test_a_name_without_room_beside_its_dot_is_left_to_pointing(tmp_path):
+    rows = [f"fea@{number}" for number in range(12)]
+    for row in rows:  # all dots on one place: eight names fit around it
+        write_run(tmp_path, row, two_tasks([True, True]), classes=[["old"], ["new"]])
+    runs = only(tmp_path)
+    drawing = draw_costs(runs, *total_seconds(runs))
+    assert 1 <= len([text for text in texts_of(drawing) if text in rows]) <= 8
+    assert sorted(titles_of(drawing)) == sorted(rows)
+    assert drawing.description.endswith("Point at a dot without a name to see it")
+
+
+def test_the_legend_of_accuracy_against_time_names_the_tracks_that_occur(tmp_path):
+    runs = write_ranked(tmp_path, ["fea", "joint"])
+    legend = set(texts_of(draw_costs(runs, *total_seconds(runs)))) & set(TRACKS.values())
+    assert legend == {TRACKS["strict"], TRACKS["all data"]}
+
+
 def test_a_class_without_test_texts_of_its_own_can_be_confused_with_another():
     guesses = {"a<b": Counter({"a<b": 1, "c": 3})}
     drawing = draw_confusions("demo", "fea", ["a<b", "c"], guesses)
-    shown = [text.text for text in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")]
+    shown = texts_of(drawing)
     assert {"a<b", "c", "25", "75"} <= set(shown)

@@ -4,7 +4,7 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from repcl.analysis.mutual_information import MutualInformation
 from repcl.analysis.spectrum import Spectrum
 from repcl.analysis.transfer import ProbeMatrix
 from repcl.experiments.reports.classes import Guesses
-from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
+from repcl.experiments.reports.grouping import TRACKS, BenchmarkRuns, MethodRuns, Track
 from repcl.experiments.reports.table import file_name
 from repcl.experiments.representations.analysis import Representations, RunAnalysis
 from repcl.files import write_whole
@@ -35,6 +35,12 @@ MOST_HIGHLIGHTED = len(COLORS)
 GRAY: Any = {"color": "#9a9a9a", "linestyle": "-"}  # of lines that are named when they are pointed at
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", (0, (5, 2)), (0, (5, 2, 1, 2)), (0, (1.2, 1.2)), (0, (8, 2, 2, 2, 2, 2)))
+TRACK_LOOKS: Mapping[Track, Any] = {
+    "strict": {"color": COLORS[0], "marker": "o"},
+    "statistics": {"color": COLORS[1], "marker": "s"},
+    "all data": {"color": COLORS[2], "marker": "D"},
+}
+SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))  # of a dot: right, up
 LOOK: Any = {
     "svg.hashsalt": "repcl",  # the same results give the same file
     "svg.fonttype": "none",  # text stays text: small files, words can be searched for
@@ -149,23 +155,25 @@ def gray_note(runs: BenchmarkRuns, styles: Mapping[str, Mapping[str, Any]]) -> s
     return f". The {len(styles)} that end best have colors; point at a gray one for its name"
 
 
-def draw_costs(
-    runs: BenchmarkRuns, kind: str, seconds: Mapping[str, float], styles: Mapping[str, Mapping[str, Any]]
-) -> Drawing:
+def draw_costs(runs: BenchmarkRuns, kind: str, seconds: Mapping[str, float]) -> Drawing:
     """Final accuracy against the time of one run, a dot for each method; high and left is good."""
     means = final_means(runs)
-    with _canvas(6.4, 4.2) as figure:
+    dots = {name: (seconds[name], mean) for name, mean in means.items()}
+    with _canvas(6.4, 4.4) as figure:
         axes = figure.add_subplot(xlabel=f"{kind} of one run, seconds", ylabel="final accuracy, percent")
-        named = {f"dot-{index}": name for index, name in enumerate(means)}
-        for part, name in named.items():
-            style = styles.get(name, GRAY)
-            look = {"marker": "o", **style, "linestyle": "none", "label": name if name in styles else None}
-            axes.plot([seconds[name]], [means[name]], markersize=7, gid=part, **look)
-        _spread_seconds(axes, [seconds[name] for name in means])
+        named: dict[str, str] = {}
+        for method in (method for method in runs.methods if method.name in dots):
+            part = f"dot-{len(named)}"
+            named[part] = method.name
+            across, up = dots[method.name]
+            axes.plot([across], [up], markersize=6, linestyle="none", gid=part, **TRACK_LOOKS[method.track])
+        _spread_seconds(axes, [across for across, _ in dots.values()])
         axes.grid(**GRID)
-        figure.legend(loc="outside lower center", ncols=4)
+        _name_tracks(figure, [method.track for method in runs.methods if method.name in dots])
+        nameless = _name_dots(figure, axes, dots)
         description = f"{runs.name}: final accuracy against {kind} of one run; high and left is good"
-        return _render(figure, f"{runs.name}-costs", description + gray_note(runs, styles), named)
+        description += ". Point at a dot without a name to see it" if nameless else ""
+        return _render(figure, f"{runs.name}-costs", description, named)
 
 
 def draw_confusions(benchmark: str, method: str, names: Sequence[str], guesses: Guesses) -> Drawing:
@@ -383,6 +391,51 @@ def _spread_seconds(axes: Any, seconds: Sequence[float]) -> None:
         axes.xaxis.set_minor_formatter("")  # its own writes formulas, which are off here
     else:
         axes.set_xlim(left=0)
+
+
+def _name_tracks(figure: "Figure", tracks: Collection[Track]) -> None:
+    """A legend of the tracks that occur: what their methods keep of old texts."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="none", label=TRACKS[track], **TRACK_LOOKS[track])
+        for track in TRACKS
+        if track in tracks
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title="kept of old texts")
+
+
+def _name_dots(figure: "Figure", axes: Any, dots: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Write the name of each dot beside it, where it covers neither a dot nor another name.
+
+    The highest dots choose first. Returns the names for which there is no room.
+    """
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()  # until then nothing has its place
+    centers = axes.transData.transform(list(dots.values()))
+    taken = [Bbox.from_bounds(across - 4, up - 4, 8, 8) for across, up in centers]
+    nameless = []
+    for name, dot in sorted(dots.items(), key=lambda item: item[1][1], reverse=True):
+        for right, up in SIDES:
+            label = axes.annotate(
+                name,
+                dot,
+                xytext=(5 * right, 5 * up),
+                textcoords="offset points",
+                ha={-1: "right", 0: "center", 1: "left"}[right],
+                va={-1: "top", 0: "center", 1: "bottom"}[up],
+                fontsize=8,
+                in_layout=False,
+            )
+            box = label.get_window_extent()
+            if box.count_overlaps(taken) == 0 and figure.bbox.containsx(box.x1) and axes.bbox.x0 < box.x0:
+                taken.append(box)
+                break
+            label.remove()
+        else:
+            nameless.append(name)
+    return nameless
 
 
 def _share(found: Counter[str] | None, name: str) -> float:

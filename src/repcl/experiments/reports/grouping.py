@@ -24,7 +24,15 @@ from repcl.experiments.runs.wrong_texts import WrongText
 from repcl.methods import METHODS
 
 Metric = Literal["final_accuracy", "forgetting_rate", "average_incremental_accuracy"]
+Track = Literal["strict", "statistics", "all data"]
 INCOMPLETE, CAPPED = "†", "‡"
+
+TRACKS: Mapping[Track, str] = {
+    "strict": "strict: a few texts per class",
+    "statistics": "statistics: numbers from all texts",
+    "all data": "all texts",
+}
+"""What a method of each track keeps of old texts."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,13 @@ class MethodRuns:
         """Whether all training data stay at hand, as for the upper bound."""
         method = METHODS.get(self.results[0].method)
         return method is not None and method.keeps_everything
+
+    @property
+    def track(self) -> Track:
+        """What it is compared with: methods that keep as much of old texts."""
+        if self.keeps_everything:
+            return "all data"
+        return "statistics" if self.statistics_bytes else "strict"
 
     @property
     def mark(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from repcl.experiments.paper.numbers import Paper, is_papers_encoder
-from repcl.experiments.reports.grouping import CAPPED, INCOMPLETE, BenchmarkRuns, MethodRuns
+from repcl.experiments.reports.grouping import CAPPED, INCOMPLETE, TRACKS, BenchmarkRuns, MethodRuns, Track
 from repcl.experiments.reports.table import (
     Cell,
     Column,
@@ -176,21 +176,15 @@ def _plain(runs: BenchmarkRuns) -> list[Result]:
 
 def _by_track(runs: BenchmarkRuns, paper: Paper | None) -> list[list[Row]]:
     """Rows of the strict track, of the track with statistics, of methods that keep all data."""
-    tracks: dict[str, list[Row]] = {"strict": [], "statistics": [], "all data": []}
+    tracks: dict[Track, list[Row]] = {track: [] for track in TRACKS}
     for method in runs.methods:
-        tracks[_track(method)].append(_score_row(method, runs.name, paper))
+        tracks[method.track].append(_score_row(method, runs.name, paper))
     return [mark_best(group, ACCURACY) for group in tracks.values() if group]
-
-
-def _track(method: MethodRuns) -> str:
-    if method.keeps_everything:
-        return "all data"
-    return "statistics" if method.statistics_bytes else "strict"
 
 
 def _score_row(method: MethodRuns, benchmark: str, paper: Paper | None) -> Row:
     accuracy = method.summary("final_accuracy")
-    track, kept = _track(method), method.statistics_bytes
+    track, kept = method.track, method.statistics_bytes
     shown = f"statistics, {bytes_text(kept)}" if track == "statistics" else track
     row = [
         word(method.name),

@@ -92,7 +92,7 @@ def write_report(folder: Path, benchmarks: Benchmarks, *, against: str | None = 
         _classes_section(benchmarks),
         _confusions_section(benchmarks),
         _every_class_section(benchmarks),
-        _costs_section(benchmarks, rows),
+        _costs_section(benchmarks),
         _settings_section(benchmarks),
     ]
     return write_page(folder, report_header(benchmarks), sections)
@@ -264,17 +264,14 @@ def _folded_if_long(table: Table) -> Part:
     return Folded(f"All {rows} classes, hardest first", [table]) if rows > LONGEST_TABLE else table
 
 
-def _costs_section(benchmarks: Benchmarks, rows: Sequence[str]) -> Section:
+def _costs_section(benchmarks: Benchmarks) -> Section:
     """What does it cost?"""
     return _make_section(
         "costs",
         "Time and memory",
         [],
         benchmarks,
-        lambda runs: [
-            draw_costs(runs, *total_seconds(runs), method_styles(runs, rows)),
-            costs_table(runs),
-        ],
+        lambda runs: [draw_costs(runs, *total_seconds(runs)), costs_table(runs)],
     )
 
 
