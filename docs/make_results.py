@@ -5,7 +5,8 @@
 The words come from `docs/results.template.md`, where `{{ results hwu64 }}` stands for a table, and
 `{{ accuracy hwu64 repcl }}` for a number within a sentence; `PLACEHOLDERS` lists all. Results of a folder of
 their own, which no other table may mix with, are named by it: `{{ first-task/first_task fewrel }}`. The
-figure that `{{ figure hwu64 }}` stands for is written beside the page.
+figures that `{{ figure hwu64 }}` and `{{ first-task/representations fewrel }}` stand for are written beside
+the page.
 """
 
 import re
@@ -19,6 +20,7 @@ from repcl.experiments.paper.information import (
     analyzed_rows,
     bias_tables,
     first_task_table,
+    representation_figures,
     transfer_tables,
 )
 from repcl.experiments.paper.numbers import Paper, load_paper
@@ -45,6 +47,7 @@ LOWER, UPPER = "sequential", "joint"
 ABOVE_LOWER, ABOVE_UPPER = 20.0, 1.5
 FIGURED = "hwu64"  # the benchmark that the page opens with
 FAR = 30.0  # points
+REPRESENTED = "first-task", "fewrel"  # the folder and benchmark whose representations are drawn
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 
 
@@ -78,9 +81,19 @@ def write_results_page(results: Path, page: Path) -> None:
 
 
 def draw_figures(results: Path) -> dict[str, str]:
-    """The page's figure, by its path beside the page: accuracy against time."""
+    """The page's figures, by their paths beside the page."""
     drawn = [_costs_drawing(runs) for runs in load_runs(results) if runs.name == FIGURED]
+    folder, benchmark = REPRESENTED
+    drawn += _representation_drawings(load_runs(results / folder), benchmark)
     return {_figure_path(drawing): drawing.svg for drawing in drawn}
+
+
+def _representation_drawings(benchmarks: Benchmarks, benchmark: str) -> list[Drawing]:
+    """Both panels of the paper's figure: fitting curves of I(Z1;Z1+), and eigenvalues."""
+    chosen = [runs for runs in benchmarks if runs.name == benchmark]
+    parts = representation_figures(chosen, find_recipe("representation").methods)
+    wanted = (f"{benchmark}-fitting-same-class", f"{benchmark}-spectra")
+    return [part for part in parts if isinstance(part, Drawing) and part.name in wanted]
 
 
 def _costs_drawing(runs: BenchmarkRuns) -> Drawing:
@@ -211,15 +224,43 @@ def _figure(benchmarks: Benchmarks, _: Sequence[str]) -> str:
     """The link to the figure, with its description for those who cannot see it."""
     for runs in benchmarks:
         if runs.name == FIGURED:
-            drawn = _costs_drawing(runs)
             far = "".join(f" Not shown: {name}, {mean:.1f}." for name, mean in _far_below(runs).items())
-            return f"![{drawn.description}]({_figure_path(drawn)})\n\n*{drawn.description}.{far}*"
+            return _shown(_costs_drawing(runs), far)
     return NOTHING_YET
 
 
+def _shown(drawing: Drawing, more: str = "") -> str:
+    """The link to a figure, with its description as a caption, too."""
+    return f"![{drawing.description}]({_figure_path(drawing)})\n\n*{drawing.description}.{more}*"
+
+
+def _representations(benchmarks: Benchmarks, words: Sequence[str]) -> str:
+    """The figures about representations of the named benchmark."""
+    drawn = [drawing for name in words for drawing in _representation_drawings(benchmarks, name)]
+    return "\n\n".join(map(_shown, drawn)) or NOTHING_YET
+
+
+def _published_information(_benchmarks: Benchmarks, _: Sequence[str]) -> str:
+    """The paper's table of mutual information, of which our runs have other parts."""
+    paper = load_paper().information
+    columns = [Column("method", is_text=True)]
+    columns += [Column(f"{name} {quantity}") for name in paper for quantity in ("I(X1;Z1)", "I(Z;Y)")]
+    rows = [
+        [word(row), *(number(value, digits=2) for name in paper for value in paper[name][row])]
+        for row in paper[REPRESENTED[1]]
+    ]
+    return _markdown([Table("published-information", "The paper's values, nats", columns, [rows])])
+
+
 def _verdict(benchmarks: Benchmarks, words: Sequence[str]) -> str:
-    """Who ends best on the named benchmarks, and whether that could be chance."""
-    told = [verdict(runs) for runs in benchmarks if runs.name in words]
+    """Who ends best on the named benchmarks, and whether that could be chance; `strict`: of that track."""
+    named = [runs for runs in benchmarks if runs.name in words]
+    if "strict" in words:
+        named = [
+            replace(runs, methods=tuple(method for method in runs.methods if method.track == "strict"))
+            for runs in named
+        ]
+    told = [verdict(_whole_methods(runs)) for runs in named]
     return " ".join(told).replace("\u00a0", " ") or NOTHING_YET
 
 
@@ -314,6 +355,8 @@ PLACEHOLDERS: Mapping[str, Answer] = {
     "overview": _overview,
     "results": _of_each(_results),
     "figure": _figure,
+    "representations": _representations,
+    "published_information": _published_information,
     "verdict": _verdict,
     "verdicts": _verdicts,
     "verdict_notes": _verdict_notes,

@@ -68,6 +68,19 @@ def test_numbers_within_sentences_are_filled_in(results):
     assert render_results("{{ difference hwu64 repcl fea }}", results).startswith("+")
 
 
+def test_the_page_can_name_the_best_of_those_that_keep_weights_and_few_texts(results):
+    alone = [TestedExample("one", 0, "a", ("a",))]
+    write_run(results, "instant", alone, classes=[["a"]], benchmark="hwu64", statistics_bytes=8)
+    told = render_results("{{ verdict hwu64 strict }}", results)
+    assert told.startswith("On hwu64, repcl ends best: 100.0%")
+    assert "instant" not in told
+
+
+def test_the_papers_values_of_mutual_information_stand_on_the_page(results):
+    text = render_results("{{ published_information }}", results)
+    assert "| crecl | 2.20 | 2.31 | 3.01 | 2.36 |" in text
+
+
 def test_the_page_can_open_with_a_verdict_the_main_claim_and_a_figure(results):
     write_grid(results, {"sequential": 0.1}, benchmark="hwu64", tasks=10, each=1)
     assert render_results("{{ verdict hwu64 }}", results).startswith("On hwu64, repcl ends best: 100.0%")

@@ -173,15 +173,25 @@ def test_an_effect_next_to_nothing_has_no_number_of_rounds() -> None:
 def test_a_comparison_says_how_many_rounds_its_difference_would_need() -> None:
     differences = [ours - theirs for ours, theirs in zip(OURS.values(), THEIRS.values(), strict=True)]
     effect = np.mean(differences) / np.std(differences, ddof=1)
-    found = paired_comparison(OURS, THEIRS).rounds_needed
+    found = paired_comparison(OURS, THEIRS).rounds_needed(tests=1)
     assert found == rounds_for_power(effect)
     drawn = np.random.default_rng(0).normal(effect, 1, (20_000, found or 0))
     assert np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05) >= 0.8
 
 
+def test_one_of_many_tests_needs_the_rounds_that_pass_a_stricter_bar() -> None:
+    found = paired_comparison({1: 0.1, 2: 0.3, 3: 0.2}, {1: 0.0, 2: 0.0, 3: 0.2})  # effect 0.1333 / 0.1528
+    needed = found.rounds_needed(tests=5) or 0
+    effect = found.effect or 0.0
+    assert effect == pytest.approx(0.8729, abs=1e-4)
+    drawn = np.random.default_rng(0).normal(effect, 1, (20_000, needed))
+    assert np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.01) >= 0.79
+    assert np.mean(stats.ttest_1samp(drawn[:, :-1], 0, axis=1).pvalue < 0.01) < 0.81
+
+
 def test_where_nothing_is_tested_no_rounds_are_named() -> None:
-    assert paired_comparison({1: 0.5}, {1: 0.4}).rounds_needed is None
-    assert paired_comparison(by_seed(0.5, 0.6), by_seed(0.5, 0.6)).rounds_needed is None
+    assert paired_comparison({1: 0.5}, {1: 0.4}).rounds_needed(tests=1) is None
+    assert paired_comparison(by_seed(0.5, 0.6), by_seed(0.5, 0.6)).rounds_needed(tests=1) is None
 
 
 @pytest.mark.parametrize(

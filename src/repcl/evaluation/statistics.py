@@ -9,7 +9,7 @@ from typing import overload
 
 from repcl.errors import RepclError
 
-POWER, MOST_ROUNDS = 0.8, 200
+ALPHA, POWER, MOST_ROUNDS = 0.05, 0.8, 200
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class Comparison:
     which is what copies of one measurement give.
 
     Attributes:
-        rounds_needed: with so many rounds the t test would find a difference of this size in 80 of 100 cases;
-            None where there is no test, and where more than `MOST_ROUNDS` would be needed.
+        effect: mean difference over the standard deviation of the differences; None where there is no test.
     """
 
     difference: float | None
@@ -40,7 +39,17 @@ class Comparison:
     wilcoxon_p: float | None
     rounds: int
     note: str
-    rounds_needed: int | None = None
+    effect: float | None = None
+
+    def rounds_needed(self, tests: int) -> int | None:
+        """With so many rounds the t test would find a difference of this size in 80 of 100 cases.
+
+        None where there is no test, and where more than `MOST_ROUNDS` would be needed.
+
+        Args:
+            tests: how many the p value is corrected for, as if it were the smallest of them.
+        """
+        return None if self.effect is None else rounds_for_power(self.effect, ALPHA / tests)
 
 
 def summarize(values: Sequence[float]) -> Summary:
@@ -87,25 +96,26 @@ def paired_comparison(ours: Mapping[int, float], theirs: Mapping[int, float]) ->
         return Comparison(differences[0], None, None, rounds, note)
     note = f"At {rounds} rounds Wilcoxon's p cannot go below {2 / 2**rounds:g}." if rounds < 6 else ""
     mean, spread = fmean(differences), stdev(differences)
-    needed = rounds_for_power(mean / spread) if spread else None
-    return Comparison(mean, _t_test(differences), _wilcoxon_test(differences), rounds, note, needed)
+    effect = mean / spread if spread else None
+    return Comparison(mean, _t_test(differences), _wilcoxon_test(differences), rounds, note, effect)
 
 
-def rounds_for_power(effect: float) -> int | None:
-    """The fewest rounds with which a paired t test at 5 % finds an effect with probability 80 %.
+def rounds_for_power(effect: float, alpha: float = ALPHA) -> int | None:
+    """The fewest rounds with which a paired t test finds an effect with probability 80 %.
 
     Args:
         effect: mean difference over the standard deviation of the differences.
+        alpha: the p value below which it counts as found.
     """
-    return next((n for n in range(2, MOST_ROUNDS + 1) if t_test_power(effect, n) >= POWER), None)
+    return next((n for n in range(2, MOST_ROUNDS + 1) if t_test_power(effect, n, alpha) >= POWER), None)
 
 
-def t_test_power(effect: float, rounds: int) -> float:
-    """The probability that a two-sided paired t test at 5 % finds an effect with so many rounds."""
+def t_test_power(effect: float, rounds: int, alpha: float = ALPHA) -> float:
+    """The probability that a two-sided paired t test finds an effect with so many rounds."""
     from scipy import stats
 
     freedom, shift = rounds - 1, abs(effect) * sqrt(rounds)
-    critical = float(stats.t.ppf(0.975, freedom))
+    critical = float(stats.t.ppf(1 - alpha / 2, freedom))
     found = stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift)
     return float(found)
 

@@ -16,6 +16,7 @@ from repcl.errors import ResultMismatch
 from repcl.experiments.paper.information import analyzed_rows, first_task_table
 from repcl.experiments.paper.numbers import load_paper
 from repcl.experiments.paper.recipes import RECIPES
+from repcl.experiments.paper.verdicts import verdict_table
 from repcl.experiments.reports.analysis_tables import analyses_table, run_tables
 from repcl.experiments.reports.figures import draw_fitting, draw_probes, draw_spectra, run_drawings
 from repcl.experiments.reports.grouping import load_runs
@@ -346,3 +347,14 @@ def test_a_damaged_analysis_is_named(tmp_path):
     path.write_text(path.read_text()[:50])
     with pytest.raises(ResultMismatch, match=r"analysis\.json is damaged"):
         load_runs(tmp_path)
+
+
+@pytest.mark.parametrize("of_joint", [["a", "b"], ["a", "b", "c"]])
+def test_information_about_classes_is_compared_only_where_both_learned_the_same_classes(tmp_path, of_joint):
+    for round in range(3):
+        write(tmp_path, "fea", analyzed(2.0, 1.0 + round), round=round, classes=[["a", "b"]])
+        write(tmp_path, "joint", analyzed(2.0, 2.0 + 2 * round), round=round, classes=[of_joint])
+    table = verdict_table(["bias"], load_runs(tmp_path), load_paper())
+    claims = [row[1].text for row in table.rows if "joint" in row[4].text]
+    assert any("I(X1;Z1)" in claim for claim in claims)  # of the same texts there is as much to know
+    assert any("I(Z;Y)" in claim for claim in claims) == (of_joint == ["a", "b"])

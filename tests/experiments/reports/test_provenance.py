@@ -94,32 +94,44 @@ def test_a_method_whose_runs_all_read_stored_embeddings_is_named(tmp_path):
     assert shown.notes[0].endswith("Stored embeddings were read, which saves time: ncm.")
 
 
-def made_on(out, *processors):
-    for number, name in enumerate(processors):
-        write_run(
-            out,
-            "fea",
-            two_tasks([True, True]),
-            classes=[["old"], ["new"]],
-            round=number,
-            processor=name,
-            seconds=timed(9, 8),
-        )
-    return costs_table(only(out)).notes[1:]
+def made_on(out, **rows):
+    """Costs of rows whose rounds were made on these processors, each slower than the one before."""
+    for row, processors in rows.items():
+        for number, name in enumerate(processors):
+            write_run(
+                out,
+                row,
+                two_tasks([True, True]),
+                classes=[["old"], ["new"]],
+                round=number,
+                processor=name,
+                seconds=timed(9, 8 + number),
+            )
+    return costs_table(only(out))
 
 
 def test_costs_name_the_processor_of_all_runs(tmp_path):
-    assert made_on(tmp_path, "Xeon", "Xeon") == ["Processor: Xeon."]
+    assert made_on(tmp_path, fea=["Xeon", "Xeon"]).notes[1:] == ["Processor: Xeon."]
 
 
-def test_costs_warn_of_runs_on_several_processors(tmp_path):
-    assert made_on(tmp_path, "Xeon", None) == [
-        "Made on several processors (Xeon, one that is not known): compare times with caution."
+def test_costs_leave_out_rounds_on_another_processor_than_most(tmp_path):
+    table = made_on(tmp_path, fea=[None, "Xeon"], crl=["Xeon"])
+    assert cells(table, "fea")["total"] == "18 s"  # of its second round; of both it would be 17
+    assert table.notes[1:] == [
+        "Processor: Xeon.",
+        "Times leave out rounds on another processor, or that read stored embeddings.",
+    ]
+
+
+def test_costs_warn_of_rows_that_were_made_on_another_processor(tmp_path):
+    assert made_on(tmp_path, fea=["Xeon", "Xeon"], crl=[None]).notes[1:] == [
+        "Made on several processors (one that is not known, Xeon): compare times with caution. "
+        "Not on Xeon: crl."
     ]
 
 
 def test_costs_of_earlier_runs_say_nothing_of_their_processor(tmp_path):
-    assert made_on(tmp_path, None, None) == []
+    assert made_on(tmp_path, fea=[None, None]).notes[1:] == []
 
 
 def test_rows_say_in_how_many_rounds_their_predictions_are_stored(tmp_path):

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Sequence
 
-from repcl.experiments.paper.numbers import Paper
+from repcl.experiments.paper.numbers import Paper, Published
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.scores import (
     accuracy_cell,
@@ -103,9 +103,25 @@ def _memory_table(runs: BenchmarkRuns, rows: Sequence[str], paper: Paper) -> Tab
         for method in methods
     ]
     title = f"{runs.name}: final accuracy with M exemplars kept of each class, percent"
-    return Table(
-        f"paper-memory-{runs.name}", title, columns, [body], _notes([runs], rows, paper, paper.memory)
-    )
+    notes = _notes([runs], rows, paper, paper.memory)
+    if not has_paper and runs.name in paper.main:
+        notes += [_published_memory(name, list(methods), paper) for name in paper.memory]
+    return Table(f"paper-memory-{runs.name}", title, columns, [body], notes)
+
+
+def _published_memory(benchmark: str, methods: Sequence[str], paper: Paper) -> str:
+    """The paper's values on a benchmark that is not ours, in a sentence."""
+    values = [
+        f"{method} {', '.join(f'{published.accuracy:.1f}' for published in found)}"
+        for method in methods
+        if (found := _published_sizes(benchmark, method, paper))
+    ]
+    return f"The paper has this table for {benchmark} only: {'; '.join(values)}."
+
+
+def _published_sizes(benchmark: str, method: str, paper: Paper) -> list[Published]:
+    found = (paper.published(benchmark, _memory_row(method, size)) for size in MEMORY_SIZES)
+    return [one for one in found if one is not None]
 
 
 def _memory_row(method: str, size: int) -> str:

@@ -1,6 +1,7 @@
 """The tables of how runs were made and what that cost: settings, data, versions, time and memory."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -86,9 +87,9 @@ def costs_table(runs: BenchmarkRuns) -> Table:
     """Time of a run by stage and what it keeps, means over rounds.
 
     Time is that of the processor where every run has measured it. Runs that read stored embeddings count only
-    where a method has no others.
+    where a method has no others; so do runs on another processor than most.
     """
-    by_stage = _measured(runs)
+    by_stage, processor = _measured(runs), _common_processor(runs)
     seen = dict.fromkeys(stage for result in runs.results for stage in by_stage(result))
     stages = sorted(seen, key=lambda stage: stage == LAST_STAGE)
     columns = [
@@ -105,16 +106,16 @@ def costs_table(runs: BenchmarkRuns) -> Table:
         f"{runs.name}-costs",
         f"{runs.name}: time of one run by stage, and what it keeps",
         columns,
-        [[_costs_row(method, stages, by_stage) for method in runs.methods]],
+        [[_costs_row(method, stages, by_stage, processor) for method in runs.methods]],
         [f"Means over rounds; threads of a run: {threads}. {_meaning(runs, by_stage)}", *_processors(runs)],
     )
 
 
 def total_seconds(runs: BenchmarkRuns) -> tuple[str, dict[str, float]]:
     """The kind of time that every run has measured, and how long one run of each method took, on average."""
-    by_stage = _measured(runs)
+    by_stage, processor = _measured(runs), _common_processor(runs)
     kind = "wall time" if by_stage is _wall_seconds else "processor time"
-    return kind, {method.name: _total(_of_rounds(method, by_stage)) for method in runs.methods}
+    return kind, {method.name: _total(_of_rounds(method, by_stage, processor)) for method in runs.methods}
 
 
 def commands(results: Sequence[Result]) -> list[str]:
@@ -190,15 +191,33 @@ def _meaning(runs: BenchmarkRuns, by_stage: SecondsByStage) -> str:
 
 
 def _processors(runs: BenchmarkRuns) -> list[str]:
-    """What the runs were made on; who compares times of several processors is warned."""
-    names = dict.fromkeys(result.processor or "one that is not known" for result in runs.results)
+    """What the times were measured on; who compares times of several processors is warned."""
+    common = _common_processor(runs)
+    timed = {method.name: _timed(method, common) for method in runs.methods}
+    results = [result for of_method in timed.values() for result in of_method]
+    names = dict.fromkeys(result.processor or "one that is not known" for result in results)
     if len(names) > 1:
-        return [f"Made on several processors ({', '.join(names)}): compare times with caution."]
-    return [f"Processor: {name}." for name in names if runs.results[0].processor]
+        other = [name for name, of_method in timed.items() if of_method[0].processor != common]
+        return [
+            f"Made on several processors ({', '.join(names)}): compare times with caution. "
+            f"Not on {common}: {', '.join(other)}."
+        ]
+    notes = [f"Processor: {common}."] if common is not None else []
+    if len(results) < len(runs.results):
+        notes.append("Times leave out rounds on another processor, or that read stored embeddings.")
+    return notes
 
 
-def _costs_row(method: MethodRuns, stages: Sequence[str], by_stage: SecondsByStage) -> Row:
-    of_rounds = _of_rounds(method, by_stage)
+def _common_processor(runs: BenchmarkRuns) -> str | None:
+    """The processor that most rounds name."""
+    named = Counter(result.processor for result in runs.results if result.processor is not None)
+    return max(named, key=lambda name: named[name]) if named else None
+
+
+def _costs_row(
+    method: MethodRuns, stages: Sequence[str], by_stage: SecondsByStage, processor: str | None
+) -> Row:
+    of_rounds = _of_rounds(method, by_stage, processor)
     memories = [result.memory for result in method.results]
     kept = [sum(memory.exemplars_per_class.values()) for memory in memories]
     largest = max(max(memory.exemplars_per_class.values(), default=0) for memory in memories)
@@ -218,10 +237,18 @@ def _measured(runs: BenchmarkRuns) -> SecondsByStage:
     return _processor_seconds if all(map(_processor_seconds, runs.results)) else _wall_seconds
 
 
-def _of_rounds(method: MethodRuns, by_stage: SecondsByStage) -> list[dict[str, float]]:
-    """The time of each round; only of those that embedded every text themselves, if there are any."""
-    cold = [result for result in method.results if _is_cold(result)]
-    return [by_stage(result) for result in cold or method.results]
+def _of_rounds(method: MethodRuns, by_stage: SecondsByStage, processor: str | None) -> list[dict[str, float]]:
+    """The time of each round that counts."""
+    return [by_stage(result) for result in _timed(method, processor)]
+
+
+def _timed(method: MethodRuns, processor: str | None) -> list[Result]:
+    """The rounds whose times can be compared: they embedded every text themselves, on this processor.
+
+    Where no round did both, those that did the first; else all.
+    """
+    cold = [result for result in method.results if _is_cold(result)] or method.results
+    return [result for result in cold if result.processor == processor] or cold
 
 
 def _total(of_rounds: Sequence[Mapping[str, float]]) -> float:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from repcl.evaluation import Comparison, TextComparison, compare_answers, holm, paired_comparison
-from repcl.evaluation.statistics import MOST_ROUNDS
+from repcl.evaluation.statistics import ALPHA, MOST_ROUNDS
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, Metric
 from repcl.experiments.reports.table import Cell, Column, Table, count, missing, number, probability, word
 
-ALPHA = 0.05
 DEFAULT_REFERENCE = "repcl"
 TESTED: dict[Metric, str] = {
     "final_accuracy": "final accuracy",
@@ -41,6 +40,7 @@ def significance_table(
     if all(comparison.rounds < 2 for comparison in compared):
         return None
     t_adjusted = holm([comparison.t_p for comparison in compared])
+    tests = sum(comparison.t_p is not None for comparison in compared)
     wilcoxon_adjusted = holm([comparison.wilcoxon_p for comparison in compared])
     rows = [
         [
@@ -52,7 +52,7 @@ def significance_table(
             probability(comparison.wilcoxon_p),
             probability(wilcoxon),
             word(_verdict(reference.name, comparison, t)),
-            _needed(comparison, t),
+            _needed(comparison, t, tests),
         ]
         for method, comparison, t, wilcoxon in zip(
             others, compared, t_adjusted, wilcoxon_adjusted, strict=True
@@ -161,11 +161,11 @@ def _is_open(comparison: Comparison, adjusted_p: float | None) -> bool:
     return comparison.t_p is not None and (adjusted_p is None or adjusted_p >= ALPHA)
 
 
-def _needed(comparison: Comparison, adjusted_p: float | None) -> Cell:
-    """The rounds with which a test of this pair alone would probably show the difference seen."""
+def _needed(comparison: Comparison, adjusted_p: float | None, tests: int) -> Cell:
+    """The rounds with which one of so many tests would probably show the difference seen."""
     if not _is_open(comparison, adjusted_p):
         return missing()
-    needed = comparison.rounds_needed
+    needed = comparison.rounds_needed(tests)
     return Cell(f"over {MOST_ROUNDS}", (None,)) if needed is None else count(needed)
 
 
@@ -175,7 +175,8 @@ def _power_notes(compared: Sequence[Comparison], adjusted: Sequence[float | None
         return []
     return [
         "Rounds for 80 %: so many rounds of both would show a difference of the size seen here in 80 of 100 "
-        "cases, in a paired t test at 5 % without correction. The size is a guess from few rounds itself."
+        "cases, in a paired t test at 5 % divided by the number of tests. The size itself is a guess from "
+        "few rounds."
     ]
 
 

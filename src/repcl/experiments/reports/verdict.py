@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from repcl.evaluation.statistics import ALPHA
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.html import Folded, Header, Listing, Paragraph, Part
 from repcl.experiments.reports.provenance import commands
-from repcl.experiments.reports.significance import ALPHA, compare_methods
+from repcl.experiments.reports.significance import compare_methods
 from repcl.experiments.reports.table import duration
 from repcl.experiments.runs.result import Result
 
