@@ -33,8 +33,8 @@ PROBE_SHOTS = 5
 READING = (
     "Mutual information in nats, mean ± standard deviation over rounds, by InfoNCE, a lower bound without "
     "outliers. MINE, the paper's bound, stands beside it: the same critics, fitted on one half of the test "
-    "texts and read off the other. Its median over fits is taken, as one fit in four can fall nats below the "
-    "others when a single independent pair has a high score. Both measure "
+    "texts and read off the other. Its median over fits is taken, as a fit can fall nats below the others "
+    "when a single independent pair has a high score. Both measure "
     "the estimator as much as the model: compare rows with each other, not with other papers. I(Z;Y) cannot "
     "exceed ln of the number of classes, nor can it be below the column Fano, which follows from the "
     "accuracy; an estimate below that under-fits. So do the paper's own values (at most 2.45 for FewRel, "
