@@ -22,7 +22,7 @@ demo: $(VENV)/.ready  ## Teach the bundled support desk in two steps; writes run
 	$(REPCL) demo
 
 compare: $(VENV)/.ready  ## Compare six methods on the bundled desk, task by task (takes minutes)
-	@echo "Six methods learn 30 intents in 10 tasks: about 7 minutes of processor time. Stop it and resume as you like."
+	@echo "Six methods learn 30 intents in 10 tasks: 4 to 7 minutes of processor time. Stop it and resume as you like."
 	$(REPCL) bench --benchmark demo --method repcl --method fea --method sequential --method joint \
 		--method instant --method refit --memory-per-class 3 --out runs/compare
 
