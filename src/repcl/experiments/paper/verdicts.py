@@ -194,8 +194,8 @@ def _open(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> str:
             if one.pair[0] == high
         ]
         (first, low), *others = against
-        told = ", ".join([f"{first} {unit} {low}", *map(" ".join, others)])
-        sentences.append(f"No test is possible: {high} {told}.")
+        listed = ", ".join([f"{first} {unit} {low}", *map(" ".join, others)])
+        sentences.append(f"No test is possible: {high} {listed}.")
     if absent:
         sentences.append(f"Not run: {', '.join(absent)}.")
     return " ".join(sentences)
