@@ -155,6 +155,17 @@ def test_a_single_shared_round_is_judged_by_its_texts(tmp_path: Path) -> None:
     ]
 
 
+def test_two_shared_rounds_are_too_few_for_a_t_test_and_are_judged_by_the_texts_of_the_first(
+    tmp_path: Path,
+) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82], benchmark="demo")
+    write_accuracies(tmp_path, "fea", [70, 60], benchmark="demo")
+    assert verdicts(tmp_path, "main")[0][1:] == [
+        "holds in round 0",
+        "repcl +10.0 points against fea over the 100 texts of round 0, p = 0.002.",
+    ]
+
+
 def test_texts_of_one_round_may_speak_against_a_claim(tmp_path: Path) -> None:
     write_accuracies(tmp_path, "repcl", [70])
     write_accuracies(tmp_path, "repcl@mlm", [80])

@@ -16,6 +16,7 @@ Compare = Callable[[MethodRuns, MethodRuns], Comparison]
 
 OPEN = "cannot be told"
 LESS = "points of forgetting avoided"
+FEWEST_ROUNDS = 3  # of a t test
 DIGITS = {"points": 1, LESS: 1, "nats": 2, "in all": 3}
 _OTHER_FORM = "kcn@paired"  # the paper has one row for KCN, and does not say in which form
 _BASELINES = ("idbr", "kcn", _OTHER_FORM, "kdrk", "emar", "rp_cre", "crl", "crecl", "fea", "aca")
@@ -24,8 +25,9 @@ NOTES = [
     "at 5 %, corrected by Holm's rule within the claim. Does not hold: a pair differs the other way. Else it "
     "cannot be told; so many rounds as are named would show the difference seen in 80 of 100 cases, at 5 % "
     "divided by the number of tests.",
-    "Two rows that share one round only are compared text by text, by McNemar's exact test. It speaks for "
-    "the class order and the random seed of that round alone, and so does a verdict that rests on it.",
+    "Two rows that share fewer than three rounds are compared text by text in the first of them, by "
+    "McNemar's exact test: a t test over two rounds shows next to nothing. McNemar's test speaks for the "
+    "class order and the random seed of that round alone, and so does a verdict that rests on it.",
 ]
 
 
@@ -63,7 +65,7 @@ class _Tested:
     """A pair of rows with their comparison and its p value, corrected for the number of pairs.
 
     Attributes:
-        texts: their only shared round and how their answers differ in it; None where rounds are compared.
+        texts: a round and how their answers differ in it; None where rounds are compared.
     """
 
     pair: Pair
@@ -79,7 +81,7 @@ class _Tested:
     @property
     def difference(self) -> float:
         """How far the first is above the second."""
-        return self.found.difference or 0.0
+        return (self.found.difference if self.texts is None else self.texts[1].difference) or 0.0
 
 
 def verdict_table(recipes: Sequence[str], benchmarks: Sequence[BenchmarkRuns], paper: Paper) -> Table | None:
@@ -145,9 +147,10 @@ def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested
 
 
 def _compare(claim: Claim, first: MethodRuns, second: MethodRuns) -> _Tested:
-    """Two rows over their rounds, or over the texts of the only one they share."""
+    """Two rows over their rounds, or where these are few over the texts of the first."""
     found = claim.compare(first, second)
-    texts = compare_texts(first, second) if claim.is_accuracy and found.rounds == 1 else None
+    is_few = found.rounds < FEWEST_ROUNDS
+    texts = compare_texts(first, second) if claim.is_accuracy and is_few else None
     p = found.t_p if texts is None else texts[1].p_value
     return _Tested((first.name, second.name), found, texts, p)
 
