@@ -17,7 +17,7 @@ from repcl import ContinualClassifier
 from repcl.classifier import InvalidInput
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import embed
-from repcl.data import Example
+from repcl.data import Example, Span
 from repcl.errors import InvalidSetting, RepclError, UnknownName
 from repcl.methods import METHODS
 from tests.classifier.conftest import toy
@@ -375,3 +375,23 @@ def test_an_unknown_attribute_of_the_package_is_an_error():
 
     with pytest.raises(AttributeError, match="nonsense"):
         repcl.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Example("Eve met Tom!", "", head=Span(0, 3), tail=Span(8, 15)),
+        Example("Eve met Tom!", "", head=Span(3, 0), tail=Span(8, 11)),
+        Example("Eve met Tom!", "", head=Span(0, 3)),
+        Example("Eve met Tom!", "", head=(0, 3), tail=Span(8, 11)),
+    ],
+)
+def test_wrong_marks_are_refused_before_anything_that_was_learned_is_touched(bad):
+    good = [
+        Example("Ann Weld married Jon Marsh.", "", head=Span(0, 8), tail=Span(17, 26)),
+        Example("Eve Hill met Tom Poe!", "", head=Span(0, 8), tail=Span(13, 20)),
+    ]
+    classifier = ContinualClassifier("ncm", device="cpu").fit(good, ["a", "b"])
+    with pytest.raises(InvalidInput, match="at position 1"):
+        classifier.partial_fit([good[0], bad], ["c", "c"])
+    assert classifier.predict(good).tolist() == ["a", "b"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from repcl.classifier.store.records import LabelType
 from repcl.data import Example, InputKind, Span
-from repcl.data.examples import SPANS
+from repcl.data.examples import SPANS, check_spans
 from repcl.data.files import input_kind
 from repcl.data.normal import normal_example
 from repcl.errors import InvalidData, listed, shortened
@@ -196,7 +196,27 @@ def _as_example(value: Any, index: int) -> Example:
         )
     if not text.isascii():
         _check_unicode(text, index)
+    if example is not None:
+        _check_marks(example, index)
     return example or Example(str(text), "")
+
+
+def _check_marks(example: Example, index: int) -> None:
+    """Refuse marks that no method can learn, before anything is changed."""
+    marks = {name: getattr(example, name) for name in SPANS}
+    for name, mark in marks.items():
+        is_span = isinstance(mark, Span) and isinstance(mark.start, int) and isinstance(mark.end, int)
+        if mark is not None and not is_span:
+            raise InvalidInput(
+                f"Expected a Span of two whole numbers as {name} at position {index}, "
+                f"found {shortened(mark)}: write Span(start, end)."
+            )
+    try:
+        check_spans(example.text, {name: mark and (mark.start, mark.end) for name, mark in marks.items()})
+    except ValueError as error:
+        raise InvalidInput(
+            f"Expected marks within the text at position {index}, found that {error}: correct the Example."
+        ) from error
 
 
 def _check_unicode(text: str, index: int) -> None:

@@ -1,5 +1,6 @@
 """Variants: `name@variant` is a method with settings that make it another row of a table."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,6 @@ def variant_settings(name: str, variant: str | None) -> Mapping[str, Any]:
         return known[variant]
     prefix, _, number = variant.rpartition("-")
     has_memory = "memory_per_class" in method_class(name).Settings.model_fields
-    if prefix == "memory" and number.isdigit() and has_memory:
+    if prefix == "memory" and re.fullmatch("0|[1-9][0-9]{0,8}", number) and has_memory:
         return {"memory_per_class": int(number)}
     raise UnknownName(f"variant of {name}", variant, [*known, "memory-N"])

@@ -4,9 +4,10 @@ import pytest
 
 from repcl.benchmarks import StreamSpec
 from repcl.data import TaskStream
-from repcl.errors import EncoderUnavailable, ResultMismatch
+from repcl.errors import EncoderUnavailable, ResultMismatch, UnknownName
 from repcl.experiments import RunOptions, RunSpec, run_experiment
 from repcl.experiments.runs.spec import InputNotTaken
+from repcl.methods.variants import variant_settings
 from repcl.model import Processes
 from tests.conftest import tiny_encoder, toy_task
 from tests.experiments.runs.test_run import CHEAP, toy_stream
@@ -92,3 +93,9 @@ def test_a_folder_with_another_run_is_refused_before_the_run(tmp_path):
 def test_specs_of_one_stream_share_what_was_loaded():
     stream = StreamSpec("demo", tasks=3)
     assert RunSpec("fea", stream).load_stream() is RunSpec("repcl", stream).load_stream()
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "\u0665", "005", "9" * 5000, "-1", ""])
+def test_a_size_of_the_memory_is_written_in_plain_digits(number):
+    with pytest.raises(UnknownName):
+        variant_settings("fea", f"memory-{number}")
