@@ -6,7 +6,7 @@ from pathlib import Path
 from repcl.benchmarks.base import PROTOCOLS, Split
 from repcl.benchmarks.order_file import read_class_order
 from repcl.data.order import equal_parts
-from repcl.errors import InvalidSetting, UnknownName
+from repcl.errors import InvalidData, InvalidSetting, UnknownName
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ class StreamSpec:
 
     def divide(self, order: list[str], default_tasks: int) -> list[list[str]]:
         """Cut the ordered classes into tasks."""
+        if not order:
+            raise InvalidData(
+                f"Expected texts of at least one class in the files of {self.name}, found none."
+            )
         if self.class_order_file is not None:
             order, explicit = read_class_order(self.class_order_file, order)
             if explicit:

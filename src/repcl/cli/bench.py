@@ -112,8 +112,12 @@ def bench(
             tasks=tasks,
             classes_per_task=classes_per_task,
             class_order_file=class_order,
-            max_train_per_class=max_train_per_class or chosen.max_train_per_class,
-            max_test_per_class=max_test_per_class or chosen.max_test_per_class,
+            max_train_per_class=chosen.max_train_per_class
+            if max_train_per_class is None
+            else max_train_per_class,
+            max_test_per_class=chosen.max_test_per_class
+            if max_test_per_class is None
+            else max_test_per_class,
             test_file=test_file,
             text_column=text_column,
             label_column=label_column,
