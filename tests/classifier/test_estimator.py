@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from repcl.classifier import InvalidInput
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import embed
 from repcl.data import Example, Span
-from repcl.errors import InvalidSetting, RepclError, UnknownName
+from repcl.errors import InvalidData, InvalidSetting, RepclError, UnknownName
 from repcl.methods import METHODS
 from tests.classifier.conftest import toy
 from tests.conftest import toy_task
@@ -394,4 +395,38 @@ def test_wrong_marks_are_refused_before_anything_that_was_learned_is_touched(bad
     classifier = ContinualClassifier("ncm", device="cpu").fit(good, ["a", "b"])
     with pytest.raises(InvalidInput, match="at position 1"):
         classifier.partial_fit([good[0], bad], ["c", "c"])
+    assert classifier.predict(good).tolist() == ["a", "b"]
+
+
+def test_a_mark_that_the_tokenizer_drops_is_refused_before_anything_that_was_learned_is_touched():
+    good = [
+        Example("The army attacked.", "", trigger=Span(9, 17)),
+        Example("He sold a car.", "", trigger=Span(3, 7)),
+    ]
+    classifier = ContinualClassifier("ncm", device="cpu").fit(good, ["a", "b"])
+    with pytest.raises(InvalidData, match="The tokenizer drops the trigger"):
+        classifier.partial_fit([good[0], Example("It fell.", "", trigger=Span(2, 3))], ["c", "c"])
+    assert classifier.predict(good).tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_a_note_of_long_texts_that_is_made_an_error_leaves_what_was_learned_as_it_was(make, learn):
+    texts, labels = toy("fruit", "vehicle")
+    classifier = make("ncm").fit(texts, labels)
+    expected = classifier.predict(texts).tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="were shortened"):
+            getattr(classifier, learn)(["one " * 600, "two " * 600], ["long", "long"])
+    assert classifier.predict(texts).tolist() == expected
+
+
+def test_a_text_to_forget_whose_mark_the_tokenizer_drops_leaves_what_was_learned_as_it_was():
+    good = [
+        Example("The army attacked.", "", trigger=Span(9, 17)),
+        Example("He sold a car.", "", trigger=Span(3, 7)),
+    ]
+    classifier = ContinualClassifier("ncm", device="cpu").fit(good, ["a", "b"])
+    with pytest.raises(InvalidData, match="The tokenizer drops the trigger"):
+        classifier.forget_texts([Example("It fell.", "", trigger=Span(2, 3))])
     assert classifier.predict(good).tolist() == ["a", "b"]

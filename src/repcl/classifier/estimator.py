@@ -136,8 +136,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples, given = self._read(X, y, sample_weight, several=self.multilabel)
         labels = _settled(given, ())
         checked = labeled(examples, labels)
-        self._state = self._new_state(common_kind(examples), label_type(labels))
-        self._home, self._is_interrupted = None, False
+        state = self._new_state(common_kind(examples), label_type(labels))
+        state.check_readable(checked)
+        self._state, self._home, self._is_interrupted = state, None, False
         with self._updating() as state:
             self.last_update_ = updates.learn(
                 state,
@@ -184,8 +185,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"Expected labels among `classes`, found {shortened(label)}: add it to them."
                 )
         checked = labeled(examples, labels)
-        if state is None:
-            self._state = state = self._new_state(kind, labels_are)
+        state = state or self._new_state(kind, labels_are)
+        state.check_readable(checked)
+        self._state = state
         if classes is not None:
             state.declared = tuple(dict.fromkeys([*state.declared, *map(str, declared)]))
         with self._updating() as state:
@@ -271,6 +273,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not examples:
             raise InvalidInput("Expected at least one text to forget, found none.")
         checked = labeled(examples, labels)
+        state.check_readable(checked)
         with self._updating(refused_by=(InvalidInput, UnknownName)) as state:
             self.last_update_ = updates.forget_texts(
                 state, checked, keeps_hashes=self._keeps_hashes, tolerance=self.tolerance

@@ -152,6 +152,11 @@ class ClassifierState:
             found += [self.method.classes[index] for index in best]
         return found
 
+    def check_readable(self, examples: Sequence[Example]) -> None:
+        """Turn examples into tokens: what is wrong with one shows before anything is changed."""
+        for start in range(0, len(examples), MOST_ASKED):
+            self.method.encoder.tokenize(examples[start : start + MOST_ASKED])
+
     def kept_texts(self) -> list[Example]:
         """Exemplars and held-out texts, each once."""
         return list(dict.fromkeys([*self.method.memory, *self.held_out]))
