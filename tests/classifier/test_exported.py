@@ -120,6 +120,20 @@ def test_int8_is_calibrated_again_by_texts_left_out(model) -> None:
     assert fast.calibration == export.calibration
 
 
+def test_int8_with_too_few_texts_to_calibrate_asks_for_a_calibration_only_in_a_later_revision(model) -> None:
+    folder, told = model("instant", holdout_per_class=1), []
+    export = exported(folder, "int8")
+    assert export.calibration is None
+    open_answerer(folder, tell=told.append)
+    assert told == []
+    classifier = ContinualClassifier.load(folder)
+    classifier.rename_class("fruit", "food")
+    classifier.save(folder)
+    open_answerer(folder, tell=told.append)
+    assert len(told) == 1
+    assert "calibrated for another revision" in told[0]
+
+
 def test_int8_is_about_as_sure_as_torch(model) -> None:
     folder = model(holdout_per_class=8)
     learned = open_answerer(folder, device="cpu").calibration

@@ -107,8 +107,6 @@ def _in_int8(
     second = SecondGraph(graph=exact.graph, tables=exact.tables, doubt=doubt)
     export = rough.model_copy(update={"second": second})
     calibration = _calibrated(state, Exported(revision.number, contents, export, blobs))
-    if calibration is None:
-        return export
     return export.model_copy(update={"calibration": calibration, "calibrated_for": digest_of(contents)})
 
 

@@ -232,7 +232,7 @@ def open_export(
         tell(f"The export is not used, and torch takes longer: {reason}; `repcl export` makes it anew.")
         return None
     opened.revision = record.number
-    if export.precision == "int8" and opened.calibration is record.contents.calibration:
+    if export.precision == "int8" and not export.is_calibrated_for(record.contents):
         tell(
             "The int8 export was calibrated for another revision; `repcl export --int8` calibrates it for "
             f"revision {record.number}."

@@ -441,7 +441,7 @@ class Export(Record):
         second: what is asked again where the graph is in doubt; None where it never is.
         solution: names of the derived tensors that are handed in with every question.
         calibration: of the scores that the graph gives, where they differ from those of torch.
-        calibrated_for: hash of the contents that it was chosen for.
+        calibrated_for: hash of the contents whose texts it was chosen by, or were too few to choose one.
         when: it was made, UTC.
         version: of repcl.
     """
@@ -470,10 +470,13 @@ class Export(Record):
         """Whether it answers for a revision with these contents."""
         return self.origin == origin_of(contents, is_shared=self.is_shared)
 
+    def is_calibrated_for(self, contents: Contents) -> bool:
+        """Whether a calibration was tried with these contents; there may have been too few texts for one."""
+        return self.calibrated_for is not None and self.calibrated_for == digest_of(contents)
+
     def calibration_for(self, contents: Contents) -> Calibration | None:
         """The calibration of its own scores; None where those of torch will do or nothing else is there."""
-        is_same = self.calibrated_for is not None and self.calibrated_for == digest_of(contents)
-        return self.calibration if is_same else None
+        return self.calibration if self.is_calibrated_for(contents) else None
 
 
 def origin_of(contents: Contents, *, is_shared: bool) -> str:
