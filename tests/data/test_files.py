@@ -102,6 +102,26 @@ def test_parquet_is_read_with_spans_numbers_and_unread_columns(tmp_path: Path) -
     assert read_examples(tmp_path / "a.parquet") == [Example("They fought", "7", trigger=Span(5, 11))]
 
 
+def test_empty_row_groups_of_parquet_are_passed_over(tmp_path: Path) -> None:
+    table = pa.table({"text": ["They fought"], "label": ["war"]})
+    with pq.ParquetWriter(tmp_path / "a.parquet", table.schema) as writer:
+        for rows in (table.slice(0, 0), table, table.slice(0, 0)):
+            writer.write_table(rows)
+    assert read_examples(tmp_path / "a.parquet") == [Example("They fought", "war")]
+
+
+def test_parquet_without_rows_is_refused_as_that(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["Hi"], "label": ["x"]}).slice(0, 0), tmp_path / "a.parquet")
+    with pytest.raises(InvalidData, match="has no data rows"):
+        read_examples(tmp_path / "a.parquet")
+
+
+def test_parquet_may_hold_views_of_texts(tmp_path: Path) -> None:
+    table = pa.table({"text": pa.array(["They fought"], pa.string_view()), "label": ["war"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read_examples(tmp_path / "a.parquet") == [Example("They fought", "war")]
+
+
 def test_all_formats_hold_the_same_examples(tmp_path: Path) -> None:
     rows = [{"text": f"text {number}", "label": f"class {number % 3}"} for number in range(10_000)]
     write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -234,6 +254,18 @@ def test_a_json_row_that_lacks_its_span_is_named(tmp_path: Path) -> None:
     rows = '{"text": "Hello", "label": "x", "trigger": [0, 1]}\n{"text": "Bye", "label": "x"}\n'
     with pytest.raises(InvalidData, match="row 2 has no column 'trigger'"):
         read_examples(write(tmp_path / "a.jsonl", rows))
+
+
+def test_a_json_row_with_a_span_that_the_first_row_lacks_is_named(tmp_path: Path) -> None:
+    rows = '{"text": "Bye", "label": "x"}\n{"text": "Hello", "label": "x", "trigger": [0, 1]}\n'
+    with pytest.raises(InvalidData, match="row 2 has 'trigger', the first row does not"):
+        read_examples(write(tmp_path / "a.jsonl", rows))
+
+
+def test_columns_of_relations_and_events_together_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", 'text,label,head,tail,trigger\nHi,x,"[0, 1]","[1, 2]","[0, 2]"\n')
+    with pytest.raises(InvalidData, match="has the columns head, tail, trigger"):
+        read_examples(path)
 
 
 def test_a_file_that_is_not_parquet_inside_is_refused(tmp_path: Path) -> None:

@@ -129,6 +129,11 @@ def _example(row: Row, wanted: Wanted, marks: Sequence[str], labels: dict[str, s
         raise _BadRow(row.problem)
     text = _text(row, wanted.columns[0], may_be_empty=wanted.blank_rows) if row.cells else ""
     label = _label(row, wanted.columns[1]) if labels is not None else ""
+    for mark in SPANS:
+        if mark in row.cells and mark not in marks:
+            raise _BadRow(
+                f"{row.location} has {mark!r}, the first row does not: write it in every row, or in none."
+            )
     spans = {mark: _span(row, mark, text) for mark in marks} if text else {}
     return Example(text, labels.setdefault(label, label) if labels is not None else "", **spans)
 
@@ -142,10 +147,16 @@ def input_kind(example: Example) -> InputKind:
 
 def _marks(name: str, cells: Mapping[str, object]) -> tuple[str, ...]:
     """The columns with spans, which tell relations, events and sentences apart."""
-    if ("head" in cells) != ("tail" in cells):
-        found, lacking = ("head", "tail") if "head" in cells else ("tail", "head")
+    found = [mark for mark in SPANS if mark in cells]
+    if "trigger" in found and len(found) > 1:
         raise InvalidData(
-            f"{name} has a column {found!r} but no column {lacking!r}: "
+            f"{name} has the columns {listed(found, 3)}: relations have head and tail, events a trigger; "
+            "remove or rename the others."
+        )
+    if ("head" in cells) != ("tail" in cells):
+        there, lacking = ("head", "tail") if "head" in cells else ("tail", "head")
+        raise InvalidData(
+            f"{name} has a column {there!r} but no column {lacking!r}: "
             "relations need both, each a pair [start, end] of characters."
         )
     if "head" in cells:

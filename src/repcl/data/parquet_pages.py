@@ -16,7 +16,7 @@ END = 8
 
 # Numbers and types of fields, as in parquet.thrift.
 ROW_GROUPS, COLUMNS, CHUNK = (4, LIST), (1, LIST), (3, STRUCT)
-CHUNK_SIZE, DATA_START, DICTIONARY_START = (7, I64), (9, I64), (11, I64)
+VALUES, CHUNK_SIZE, DATA_START, DICTIONARY_START = (5, I64), (7, I64), (9, I64), (11, I64)
 PAGE_TYPE, UNPACKED, PACKED, COUNT = (1, I32), (2, I32), (3, I32), (1, I32)
 ENCODED_BY = {(5, STRUCT): (2, I32), (7, STRUCT): (2, I32), (8, STRUCT): (4, I32)}
 """The fields of data, dictionary and second-version data pages, and where each of them has its encoding."""
@@ -45,6 +45,8 @@ def pages_of(file: BinaryIO, columns: Container[int]) -> Iterator[Page]:
         for number, column in enumerate(_structs(group, COLUMNS)):
             if number in columns:
                 chunk = column.get(CHUNK, {})
+                if chunk.get(VALUES) == 0:  # of an empty row group: it has no pages
+                    continue
                 first = _size(chunk, DATA_START)
                 dictionary = _size(chunk, DICTIONARY_START) if DICTIONARY_START in chunk else 0
                 yield from pages(file, min(first, dictionary or first), _size(chunk, CHUNK_SIZE))

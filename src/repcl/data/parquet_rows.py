@@ -79,7 +79,8 @@ def _is_list(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    is_view = hasattr(types, "is_string_view") and types.is_string_view(kind)  # since pyarrow 16
+    return bool(types.is_string(kind) or types.is_large_string(kind) or is_view)
 
 
 def _is_flag(kind: Any) -> bool:
