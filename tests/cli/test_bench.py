@@ -26,6 +26,16 @@ def test_bench_on_a_users_file_prints_the_table_and_writes_result_and_report(
     assert result["command"].startswith("repcl bench")
 
 
+def test_a_method_that_does_not_take_the_input_is_a_row_of_dashes_and_no_failure(
+    repcl, data_file, encoder_folder, tmp_path
+):
+    words = ("--benchmark", data_file, "--method", "aca", "--encoder", encoder_folder, "--out", tmp_path)
+    output = repcl("bench", *words, *CHEAP)
+    assert output.code == 0, output.err
+    assert "Skipped: aca takes relation input, not sentence." in output.out
+    assert re.search(r"│ aca +│ +– │ +– │ +– │", output.out)
+
+
 def test_bench_again_does_not_run_again(repcl, data_file, encoder_folder, tmp_path):
     bench(repcl, data_file, encoder_folder, tmp_path / "runs")
     output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")

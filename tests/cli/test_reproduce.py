@@ -1,6 +1,7 @@
 """`repcl reproduce` and `repcl report`, in this process with the tiny encoder."""
 
 import json
+import re
 
 import pytest
 
@@ -61,6 +62,7 @@ def test_methods_restrict_a_recipe_and_one_that_cannot_be_run_is_skipped(
     output = reproduce(repcl, data_file, encoder_folder, tmp_path, *chosen, recipe="main")
     assert output.code == 0, output.err
     assert "Skipped: " in output.out
+    assert re.search(r"│ aca +│ +– │ +– │", output.out)
     assert [path.parent.name for path in tmp_path.rglob("round-0")] == ["fea"]
 
 

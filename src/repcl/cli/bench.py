@@ -151,11 +151,10 @@ def bench(
         for stream in streams  # runs on the same data stand together: a worker then reads them once
         for name, changed in settings.items()
     ]
-    outcomes = make_runs(
-        checked_runs(specs, console), console, workers=workers if ray else at_a_time, ray=ray
-    )
+    runs, skipped = checked_runs(specs, console)
+    outcomes = make_runs(runs, console, workers=workers if ray else at_a_time, ray=ray)
     if processes.is_first:
-        finish(outcomes, out, console)
+        finish(outcomes, skipped, out, console)
 
 
 def _settings(

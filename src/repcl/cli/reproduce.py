@@ -96,7 +96,8 @@ def reproduce(
         command=typed_command(),
         processes=processes,
     )
-    runs = checked_runs([RunSpec(row, stream, options) for stream in streams for row in rows], console)
+    specs = [RunSpec(row, stream, options) for stream in streams for row in rows]
+    runs, skipped = checked_runs(specs, console)
     at_a_time = workers if ray is not None else here
     console.print(_expectation(runs, at_a_time), highlight=False, soft_wrap=True)
     if processes.is_first:
@@ -106,7 +107,7 @@ def reproduce(
         return
     if chosen.save_representations:
         outcomes += _analyze(runs, outcomes, limits, console, workers=here)
-    finish(outcomes, out, console)
+    finish(outcomes, skipped, out, console)
 
 
 def _analyze(
@@ -176,6 +177,8 @@ def _expectation(runs: "Sequence[ResolvedRun]", workers: int | None) -> str:
     from repcl.experiments.reports.table import duration
 
     waiting = [run for run in runs if run.finished is None]
+    if not runs:
+        return "No run to make."
     if not waiting:
         return f"All {len(runs)} runs are finished already."
     seconds = sum(

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 
@@ -35,24 +35,30 @@ def refuse_shared_names(streams: "Sequence[StreamSpec]") -> None:
             )
 
 
-def checked_runs(specs: "Sequence[RunSpec]", console: Console) -> "list[ResolvedRun]":
-    """The runs that can be made; what is wrong with any of them is found before the first starts."""
+class Checked(NamedTuple):
+    """What was asked for: runs that can be made, and what is skipped, each as the benchmark and the row."""
+
+    runs: "list[ResolvedRun]"
+    skipped: list[tuple[str, str]]
+
+
+def checked_runs(specs: "Sequence[RunSpec]", console: Console) -> Checked:
+    """Which runs can be made; what is wrong with any of them is found before the first starts."""
     from repcl.experiments.runs.spec import InputNotTaken
 
-    possible, told = [], set()
+    checked, told = Checked([], []), set()
     for spec in specs:
         lines: list[str] = []
         try:
-            possible.append(spec.resolve())
+            checked.runs.append(spec.resolve())
         except InputNotTaken as error:
             lines.append(f"Skipped: {error}")
+            checked.skipped.append((spec.load_stream().name, spec.method))
         for line in (*lines, *spec.load_stream().provenance.notes):
             if line not in told:
                 told.add(line)
                 console.print(line, style="yellow", highlight=False)
-    if not possible:
-        raise InvalidSetting("None of the chosen methods takes the input of the chosen benchmarks.")
-    return possible
+    return checked
 
 
 def make_runs(
@@ -76,8 +82,10 @@ def make_runs(
     return outcomes
 
 
-def finish(outcomes: "Sequence[Result | Failure]", out: Path, console: Console) -> None:
-    """The table of what was reached, the report, and what failed."""
+def finish(
+    outcomes: "Sequence[Result | Failure]", skipped: Sequence[tuple[str, str]], out: Path, console: Console
+) -> None:
+    """The table of what was reached and what was skipped, the report, and what failed."""
     from repcl.cli.tables import print_results
     from repcl.experiments.reports.grouping import load_runs
     from repcl.experiments.reports.write import write_report
@@ -86,7 +94,7 @@ def finish(outcomes: "Sequence[Result | Failure]", out: Path, console: Console) 
 
     results = [outcome for outcome in outcomes if isinstance(outcome, Result)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-    print_results(results, console)
+    print_results(results, console, skipped)
     try:
         if results:
             console.print(f"Report: {write_report(out, load_runs(out))}", highlight=False, soft_wrap=True)

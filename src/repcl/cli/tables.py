@@ -1,7 +1,6 @@
 """Tables for people: fitted to a terminal, full width where the output is a file or a pipe."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -52,15 +51,23 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Iter
     console.print(table)
 
 
-def print_results(results: "Sequence[Result]", console: Console) -> None:
+def print_results(
+    results: "Sequence[Result]", console: Console, skipped: Sequence[tuple[str, str]] = ()
+) -> None:
     """Per benchmark: accuracy of each method after each task, at the end, and forgetting, in percent.
 
     A narrow terminal has no room for the tasks.
+
+    Args:
+        results: of the runs.
+        console: where to print.
+        skipped: benchmarks and rows without a run, for the method does not take the input.
     """
-    ordered = sorted(results, key=lambda result: result.benchmark)
-    for benchmark, group in groupby(ordered, key=lambda result: result.benchmark):
-        of_benchmark = list(group)
-        tasks = max(len(result.accuracy_after_task) for result in of_benchmark)
+    reached: dict[str, list[Result]] = {benchmark: [] for benchmark, _ in skipped}
+    for result in results:
+        reached.setdefault(result.benchmark, []).append(result)
+    for benchmark, of_benchmark in sorted(reached.items()):
+        tasks = max((len(result.accuracy_after_task) for result in of_benchmark), default=0)
         is_wide = console.width >= WIDE_ENOUGH
         after_tasks = [f"T{task + 1}" for task in range(tasks)] if is_wide else []
         columns = ["method", "rounds", *after_tasks, "accuracy", "forgetting"]
@@ -69,6 +76,8 @@ def print_results(results: "Sequence[Result]", console: Console) -> None:
             [row, *_cells([result for result in of_benchmark if result.row == row], len(after_tasks))]
             for row in dict.fromkeys(result.row for result in of_benchmark)
         ]
+        without = dict.fromkeys(row for name, row in skipped if name == benchmark)
+        rows += [[row, *["–"] * (len(columns) - 1)] for row in without]
         print_table(console, title, columns, rows)
 
 
