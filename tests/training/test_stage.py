@@ -327,6 +327,10 @@ def test_the_observer_hears_of_every_step() -> None:
     ]
 
 
+def tiny() -> float:
+    return (torch.tensor(2.0**-126) * 0.5).item()
+
+
 def test_kept_memory_is_looked_at_after_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = ToyLearner()
     heard = learner.observer.heard
@@ -339,6 +343,18 @@ def test_kept_memory_is_looked_at_after_each_step(monkeypatch: pytest.MonkeyPatc
     settings = StageSettings(epochs=1, learning_rate=0.1, head_learning_rate=0.1)
     run_stage(learner, Stage.REPLAY, [1.0, 1.0], learner.loss, settings)
     assert heard[1:-1] == ["looked at", "step"] * 2
+
+
+@pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor cannot take them for zero")
+def test_numbers_too_small_for_a_normal_float_are_zero_during_a_stage_only() -> None:
+    learner, during = ToyLearner(), []
+
+    def losses(batch: float) -> LossTerms:
+        during.append(tiny())
+        return learner.loss(batch)
+
+    run_stage(learner, Stage.REPLAY, [1.0], losses, SETTINGS)
+    assert (during, tiny()) == ([0.0], 2.0**-127)
 
 
 def test_the_observer_gets_values_without_their_graphs() -> None:

@@ -14,6 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from repcl.allocator import KeptMemory
 from repcl.model import Processes, follow_decay
 from repcl.training.observer import Observer, Stage
+from repcl.training.tiny_numbers import tiny_numbers_are_zero
 
 LossTerms = Mapping[str, Tensor]
 Item = TypeVar("Item", contravariant=True)
@@ -144,7 +145,7 @@ def run_stage(
     kept = KeptMemory()
     learner.train()
     learner.observer.stage_begins(stage, epochs=settings.epochs, steps_per_epoch=len(batches))
-    with learner.occurring_rows():
+    with learner.occurring_rows(), tiny_numbers_are_zero():
         chosen = default_groups(learner, settings) if groups is None else groups
         optimizer = build_optimizer(chosen, settings)
         follow_decay(learner.encoder, optimizer)
