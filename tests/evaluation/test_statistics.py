@@ -18,6 +18,7 @@ from repcl.evaluation import (
     summarize_percents,
     summarize_tasks,
 )
+from repcl.evaluation.statistics import t_test_power
 
 OURS = {2021: 0.856, 2121: 0.861, 2221: 0.849, 2321: 0.870, 2421: 0.855}
 THEIRS = {2021: 0.843, 2121: 0.850, 2221: 0.846, 2321: 0.848, 2421: 0.857}
@@ -168,6 +169,20 @@ def test_the_rounds_for_a_power_of_80_percent_are_those_of_textbooks() -> None:
 def test_an_effect_next_to_nothing_has_no_number_of_rounds() -> None:
     assert rounds_for_power(0.01) is None
     assert rounds_for_power(0.0) is None
+
+
+@pytest.mark.parametrize("effect", [1.0, 3.0, 5.0, 20.0, 1000.0])
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 19])
+def test_more_rounds_find_an_effect_of_any_size_more_often(effect: float, alpha: float) -> None:
+    power = [t_test_power(effect, rounds, alpha) for rounds in range(2, 12)]
+    assert power == sorted(power)
+    assert power[-1] <= 1 + 1e-9
+
+
+def test_the_power_for_a_large_effect_is_that_of_simulated_tests() -> None:
+    drawn = np.random.default_rng(0).normal(5, 1, (50_000, 3))
+    found = np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05 / 19)
+    assert t_test_power(5, 3, 0.05 / 19) == pytest.approx(found, abs=0.01)
 
 
 def test_a_comparison_says_how_many_rounds_its_difference_would_need() -> None:

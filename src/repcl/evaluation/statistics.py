@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from math import sqrt
+from math import isnan, sqrt
 from statistics import fmean, stdev
 from typing import overload
 
@@ -116,8 +116,9 @@ def t_test_power(effect: float, rounds: int, alpha: float = ALPHA) -> float:
 
     freedom, shift = rounds - 1, abs(effect) * sqrt(rounds)
     critical = float(stats.t.ppf(1 - alpha / 2, freedom))
-    found = stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift)
-    return float(found)
+    # the chance of the opposite sign; where it is negligible, scipy gives no number
+    opposite = float(stats.nct.cdf(-critical, freedom, shift))
+    return float(stats.nct.sf(critical, freedom, shift)) + (0.0 if isnan(opposite) else opposite)
 
 
 @overload
