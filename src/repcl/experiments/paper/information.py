@@ -297,6 +297,15 @@ def info_nce_by_round(method: MethodRuns, quantity: Quantity) -> dict[int, float
     return {round: value for round, value in found.items() if value is not None}
 
 
+def estimated_by_round(method: MethodRuns) -> dict[int, tuple[object, ...]]:
+    """How each round was encoded and estimated; values are compared only where that is alike."""
+    return {
+        run.result.round: (run.analysis.settings, run.result.encoder, run.result.precision)
+        for run in method.runs
+        if run.analysis is not None
+    }
+
+
 def variance_by_round(method: MethodRuns) -> dict[int, float]:
     """The sum of the first eigenvalues after task 1, of vectors of length 1, in the rounds analyzed."""
     return {

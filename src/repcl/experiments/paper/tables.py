@@ -7,6 +7,7 @@ from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.scores import (
     accuracy_cell,
     mark_notes,
+    mixed_notes,
     paper_notes,
     rounds_notes,
 )
@@ -171,7 +172,7 @@ def _notes(
     notes = mark_notes(shown)
     for runs in benchmarks:
         own = [method for name in rows if (method := runs.find(name))]
-        notes += [f"{runs.name}: {note}" for note in rounds_notes(own)]
+        notes += [f"{runs.name}: {note}" for note in (*mixed_notes(own), *rounds_notes(own))]
         if runs.name in covered:
             notes += [f"{runs.name}: {note}" for note in paper_notes(runs, rows, paper)]
     return notes

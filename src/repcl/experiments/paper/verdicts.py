@@ -2,10 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from repcl.evaluation import Comparison, TextComparison, holm, paired_comparison
 from repcl.evaluation.statistics import ALPHA, MOST_ROUNDS
-from repcl.experiments.paper.information import Quantity, info_nce_by_round, variance_by_round
+from repcl.experiments.paper.information import (
+    Quantity,
+    estimated_by_round,
+    info_nce_by_round,
+    variance_by_round,
+)
 from repcl.experiments.paper.numbers import Paper
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns
 from repcl.experiments.reports.significance import compare_methods, compare_texts
@@ -22,9 +28,9 @@ _OTHER_FORM = "kcn@paired"  # the paper has one row for KCN, and does not say in
 _BASELINES = ("idbr", "kcn", _OTHER_FORM, "kdrk", "emar", "rp_cre", "crl", "crecl", "fea", "aca")
 NOTES = [
     "Holds: every pair of rows that the claim names differs as claimed, in paired t tests over equal rounds "
-    "at 5 %, corrected by Holm's rule within the claim. Does not hold: a pair differs the other way. Else it "
-    "cannot be told; so many rounds as are named would show the difference seen in 80 of 100 cases, at 5 % "
-    "divided by the number of tests.",
+    "at 5 %, corrected by Holm's rule for the number of pairs of the claim that were run. Does not hold: a "
+    "pair differs the other way. Else it cannot be told; so many rounds as are named would show the "
+    "difference seen in 80 of 100 cases, at 5 % divided by the number of tests.",
     "Two rows that share fewer than three rounds are compared text by text in the first of them, by "
     "McNemar's exact test: a t test over two rounds shows next to nothing. McNemar's test speaks for the "
     "class order and the random seed of that round alone, and so does a verdict that rests on it.",
@@ -84,6 +90,25 @@ class _Tested:
         return (self.found.difference if self.texts is None else self.texts[1].difference) or 0.0
 
 
+class _Missing(NamedTuple):
+    """The rows of a claim that are not compared.
+
+    Attributes:
+        needed: not run, although the paper has them on this benchmark.
+        optional: not run, on data that the paper does not have.
+        unlike: run, but in no round that another row has, on other data, or on fewer tasks.
+    """
+
+    needed: list[str]
+    optional: list[str]
+    unlike: list[str]
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether a claim cannot hold without them."""
+        return bool(self.needed or self.unlike)
+
+
 def verdict_table(recipes: Sequence[str], benchmarks: Sequence[BenchmarkRuns], paper: Paper) -> Table | None:
     """A verdict on each claim behind recipes, for each benchmark that can say anything; None without any."""
     claims = [claim for recipe in recipes for claim in CLAIMS[recipe]]
@@ -104,19 +129,19 @@ def verdict_table(recipes: Sequence[str], benchmarks: Sequence[BenchmarkRuns], p
 
 def judge(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> Row | None:
     """The verdict on a claim on one benchmark; None where no pair of its rows was run."""
-    tested, absent = _test(claim, runs, paper)
+    tested, missing = _test(claim, runs, paper)
     if not tested:
         return None
-    verdict, why = _verdict(tested, absent, claim.unit)
+    verdict, why = _verdict(tested, missing, claim.unit)
     return [word(claim.source), word(claim.text), word(runs.name), word(verdict), word(why)]
 
 
 def judge_in_brief(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> str | None:
     """The same as a sentence; of a claim that stays open it counts the comparisons that speak for it."""
-    tested, absent = _test(claim, runs, paper)
+    tested, missing = _test(claim, runs, paper)
     if not tested:
         return None
-    verdict, why = _verdict(tested, absent, claim.unit)
+    verdict, why = _verdict(tested, missing, claim.unit)
     if verdict == OPEN:
         agreeing = [one for one in tested if one.difference > 0]
         shown = [f"{one.pair[1]}{_in_round([one])}" for one in agreeing if one.is_shown]
@@ -128,7 +153,7 @@ def judge_in_brief(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> str | Non
     return f"\u201c{claim.text.removesuffix('.')}\u201d **{verdict}** here. {why}"
 
 
-def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested], list[str]]:
+def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested], _Missing]:
     """The pairs that were run, compared, and the rows that were not."""
     pairs = [pair for pair in claim.pairs if all(_is_meant(row, runs, paper) for row in pair)]
     compared = [
@@ -141,9 +166,13 @@ def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested
     known = [one for one in compared if one.found.rounds]
     corrected = holm([one.p for one in known])
     tested = [replace(one, p=p) for one, p in zip(known, corrected, strict=True)]
-    named = dict.fromkeys(row for pair in pairs for row in pair)
     seen = {row for one in known for row in one.pair}
-    return tested, [row for row in named if row not in seen]
+    absent = [row for row in dict.fromkeys(row for pair in pairs for row in pair) if row not in seen]
+    not_run = [row for row in absent if runs.find(row) is None]
+    unlike = [row for row in absent if row not in not_run]
+    if runs.name in paper.main:
+        return tested, _Missing(not_run, [], unlike)
+    return tested, _Missing([], not_run, unlike)
 
 
 def _compare(claim: Claim, first: MethodRuns, second: MethodRuns) -> _Tested:
@@ -156,24 +185,28 @@ def _compare(claim: Claim, first: MethodRuns, second: MethodRuns) -> _Tested:
 
 
 def _is_meant(row: str, runs: BenchmarkRuns, paper: Paper) -> bool:
-    """Whether the paper has a row on a benchmark, variants aside; other data have the rows that were run."""
-    if runs.name not in paper.main or row == _OTHER_FORM:
+    """Whether the paper has a row on a benchmark, variants aside; on other data every row is meant."""
+    if row == _OTHER_FORM:
         return runs.find(row) is not None
+    if runs.name not in paper.main:
+        return True
     return row.partition("@")[0] in (*paper.main[runs.name], "joint")
 
 
-def _verdict(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> tuple[str, str]:
+def _verdict(tested: Sequence[_Tested], missing: _Missing, unit: str) -> tuple[str, str]:
     """What the tests say, and why. A verdict that rests on the texts of one round says which."""
     against = [one for one in tested if one.is_shown and one.difference < 0]
     if against:
         # what holds over rounds weighs more than what is seen in one
         worst = min(against, key=lambda one: (one.texts is not None, one.difference))
         return f"does not hold{_in_round([worst])}", f"{_told(worst, unit)}."
-    if not absent and all(one.is_shown for one in tested):
+    if not missing.leaves_open and all(one.is_shown for one in tested):
         closest = min(tested, key=lambda one: one.difference)
         why = f"{'' if len(tested) == 1 else 'Smallest difference: '}{_told(closest, unit)}."
-        return f"holds{_in_round(tested)}", why
-    return OPEN, _open(tested, absent, unit)
+        if not missing.optional:
+            return f"holds{_in_round(tested)}", why
+        return f"holds for the rows run{_in_round(tested)}", f"{why} {_not_compared(missing)}"
+    return OPEN, _open(tested, missing._replace(optional=[]), unit)
 
 
 def _in_round(tested: Sequence[_Tested]) -> str:
@@ -181,7 +214,7 @@ def _in_round(tested: Sequence[_Tested]) -> str:
     return f" in round {' and '.join(map(str, rounds))}" if rounds else ""
 
 
-def _open(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> str:
+def _open(tested: Sequence[_Tested], missing: _Missing, unit: str) -> str:
     """What is missing: tests that show nothing, with the rounds that would, single rounds, rows not run."""
     sentences = []
     known = [one for one in tested if one.p is not None]
@@ -199,9 +232,14 @@ def _open(tested: Sequence[_Tested], absent: Sequence[str], unit: str) -> str:
         (first, low), *others = against
         listed = ", ".join([f"{first} {unit} {low}", *map(" ".join, others)])
         sentences.append(f"No test is possible: {high} {listed}.")
-    if absent:
-        sentences.append(f"Not run: {', '.join(absent)}.")
-    return " ".join(sentences)
+    return " ".join([*sentences, _not_compared(missing)]).strip()
+
+
+def _not_compared(missing: _Missing) -> str:
+    not_run = [*missing.needed, *missing.optional]
+    told = [f"Not run: {', '.join(not_run)}."] if not_run else []
+    told += [f"No round in common, or not alike: {', '.join(missing.unlike)}."] if missing.unlike else []
+    return " ".join(told)
 
 
 def _told(one: _Tested, unit: str) -> str:
@@ -240,10 +278,12 @@ def _forgetting(first: MethodRuns, second: MethodRuns) -> Comparison:
 
 
 def _information(quantity: Quantity) -> Compare:
-    """By InfoNCE, which has no outliers."""
+    """By InfoNCE, which has no outliers, where both were estimated in the same way."""
 
     def compare(first: MethodRuns, second: MethodRuns) -> Comparison:
         ours, theirs = info_nce_by_round(first, quantity), info_nce_by_round(second, quantity)
+        ways, others = estimated_by_round(first), estimated_by_round(second)
+        ours = {round: value for round, value in ours.items() if ways[round] == others.get(round)}
         if quantity == "I(Z;Y)":  # of eighty classes there is more to know than of eight
             alike = {run.result.round for run, _ in first.comparable_runs(second)}
             ours = {round: value for round, value in ours.items() if round in alike}
