@@ -1,5 +1,7 @@
 """Reading runs for a report: their order, and metrics that are those of their predictions."""
 
+import shutil
+
 import pytest
 
 from repcl.errors import ResultMismatch
@@ -38,6 +40,21 @@ def test_only_what_became_of_classes_is_kept_of_the_predictions(tmp_path):
     [run] = only(tmp_path).methods[0].runs
     assert run.forgetting == {"old": 0.5}
     assert run.last_guesses == {"old": {"old": 1, "new": 1}, "new": {"new": 2}}
+
+
+def test_a_copy_of_a_round_under_another_name_is_no_round(tmp_path):
+    write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]])
+    shutil.copytree(tmp_path / "demo/fea/round-0", tmp_path / "demo/fea/round-0-old")
+    assert len(only(tmp_path).methods[0].runs) == 1
+
+
+def test_rounds_from_other_files_are_not_compared(tmp_path):
+    write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]])
+    write_run(tmp_path, "aca", two_tasks([True, True]), classes=[["old"], ["new"]])
+    write_run(tmp_path, "crl", two_tasks([True, True]), classes=[["old"], ["new"]], file_hash="1" * 64)
+    runs = only(tmp_path)
+    fea = runs.find("fea")
+    assert [len(fea.comparable_runs(runs.find(name))) for name in ("aca", "crl")] == [1, 0]
 
 
 def test_a_run_without_stored_predictions_is_read_too(tmp_path):

@@ -119,7 +119,8 @@ def test_costs_leave_out_rounds_on_another_processor_than_most(tmp_path):
     assert cells(table, "fea")["total"] == "18 s"  # of its second round; of both it would be 17
     assert table.notes[1:] == [
         "Processor: Xeon.",
-        "Times leave out rounds on another processor, or that read stored embeddings.",
+        "Times leave out rounds on another processor, or that read stored embeddings. "
+        "Rounds timed: fea 1 of 2.",
     ]
 
 
@@ -127,6 +128,16 @@ def test_costs_warn_of_rows_that_were_made_on_another_processor(tmp_path):
     assert made_on(tmp_path, fea=["Xeon", "Xeon"], crl=[None]).notes[1:] == [
         "Made on several processors (one that is not known, Xeon): compare times with caution. "
         "Not on Xeon: crl."
+    ]
+
+
+def test_costs_say_how_many_rounds_were_timed_on_several_processors_too(tmp_path):
+    table = made_on(tmp_path, fea=["Xeon", "EPYC"], crl=[None])
+    assert table.notes[1:] == [
+        "Made on several processors (one that is not known, Xeon): compare times with caution. "
+        "Not on Xeon: crl.",
+        "Times leave out rounds on another processor, or that read stored embeddings. "
+        "Rounds timed: fea 1 of 2.",
     ]
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from repcl.evaluation import TestedExample
 from repcl.experiments.paper.numbers import load_paper
+from repcl.experiments.paper.recipes import find_recipe
 from repcl.experiments.reports.grouping import load_runs
-from repcl.experiments.reports.scores import forgotten_table, results_table
+from repcl.experiments.reports.scores import forgotten_table, overview_table, results_table, tasks_table
 from repcl.experiments.reports.write import write_report
 from tests.experiments.made_up import (
     cells,
@@ -149,6 +150,44 @@ def test_rounds_with_different_settings_are_pointed_out(tmp_path):
         )
     notes = results_table(only(tmp_path), load_paper()).notes
     assert any("different settings" in note and "fea" in note for note in notes)
+
+
+def test_every_table_of_scores_points_out_rounds_with_different_settings(tmp_path):
+    for round, epochs in enumerate((5, 50)):
+        tested = two_tasks([True, True])
+        settings = {"initial_epochs": epochs}
+        write_run(tmp_path, "fea", tested, classes=[["old"], ["new"]], round=round, settings=settings)
+    told = "Rounds run with different settings or data: fea. Their mean means little."
+    assert told in tasks_table(only(tmp_path)).notes
+    assert f"demo: {told}" in overview_table([only(tmp_path)], ["fea"]).notes
+    (full,) = find_recipe("full").make_tables([only(tmp_path)], ["fea"], load_paper())
+    assert f"demo: {told}" in full.notes
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"encoder": "bert"}, "the encoder is bert in crl, and minilm-l6 in the others"),
+        ({"preset": "paper"}, "the preset is paper in crl, and cpu in the others"),
+        (
+            {"settings": {"memory_per_class": 40}},
+            "the number of exemplars per class is 40 in crl, and 10 in the others",
+        ),
+    ],
+)
+def test_rows_that_are_not_alike_are_pointed_out(tmp_path, changed, told):
+    for row in ("fea", "repcl", "crl", "joint"):
+        more = changed if row == "crl" else {}
+        write_run(tmp_path, row, two_tasks([True, True]), classes=[["old"], ["new"]], **more)
+    notes = results_table(only(tmp_path), load_paper()).notes
+    assert f"Not alike: {told}. Compare only rows that are alike." in notes
+
+
+def test_rows_named_after_the_size_of_their_memory_are_alike(tmp_path):
+    for row, kept in (("fea", 10), ("fea@memory-20", 20)):
+        settings = {"memory_per_class": kept}
+        write_run(tmp_path, row, two_tasks([True, True]), classes=[["old"], ["new"]], settings=settings)
+    assert not [note for note in results_table(only(tmp_path), load_paper()).notes if "alike" in note]
 
 
 def test_rounds_with_different_numbers_of_tasks_are_pointed_out(tmp_path):

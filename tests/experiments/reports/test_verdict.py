@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from repcl.evaluation import TestedExample
 from repcl.experiments.reports.grouping import load_runs
 from repcl.experiments.reports.html import Folded, Listing
 from repcl.experiments.reports.verdict import report_header, verdict
@@ -46,6 +47,17 @@ def test_only_the_upper_bound_is_told_without_a_winner(tmp_path):
 def test_several_rounds_say_whether_the_difference_may_be_chance(tmp_path, keeps, told):
     write_grid(tmp_path, {"repcl": 0.97, "fea": keeps}, rounds=5, each=3)
     assert told in verdict(only(tmp_path))
+
+
+def test_a_winner_that_is_behind_in_the_rounds_that_both_have_is_told(tmp_path):
+    for row, rights in (("fea", [70, 71, 72, 99, 99]), ("repcl", [80, 81, 83])):
+        for round, right in enumerate(rights):
+            tested = [TestedExample(str(n), 0, "a", ("a" if n < right else "b",)) for n in range(100)]
+            write_run(tmp_path, row, tested, classes=[["a", "b"]], round=round)
+    assert "fea ends best: 82.2% accuracy" in verdict(only(tmp_path))
+    assert verdict(only(tmp_path)).endswith(
+        "But over the 3 rounds that both have, repcl is not below fea: the order rests on other rounds."
+    )
 
 
 def test_data_that_were_left_out_are_told(tmp_path):

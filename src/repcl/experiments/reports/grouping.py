@@ -233,7 +233,8 @@ def _protocol(result: Result) -> tuple[object, ...]:
 
 
 def _is_comparable(result: Result, other: Result) -> bool:
-    """Whether two methods learned the same in one round."""
-    same_texts = (result.data.train, result.data.test) == (other.data.train, other.data.test)
+    """Whether two methods learned the same in one round, from the same files."""
+    ours, theirs = result.data, other.data
+    same_texts = (ours.files, ours.train, ours.test) == (theirs.files, theirs.train, theirs.test)
     same_classes = result.class_order == other.class_order
     return same_texts and same_classes and _protocol(result) == _protocol(other)

@@ -14,6 +14,7 @@ from repcl.experiments.runs.result import Result
 from repcl.methods import METHODS
 
 LAST_STAGE = "evaluation"
+SEVERAL = "Made on several processors"
 
 SecondsByStage = Callable[[Result], dict[str, float]]
 
@@ -107,7 +108,10 @@ def costs_table(runs: BenchmarkRuns) -> Table:
         f"{runs.name}: time of one run by stage, and what it keeps",
         columns,
         [[_costs_row(method, stages, by_stage, processor) for method in runs.methods]],
-        [f"Means over rounds; threads of a run: {threads}. {_meaning(runs, by_stage)}", *_processors(runs)],
+        [
+            f"Means over rounds; threads of a run: {threads}. {_meaning(runs, by_stage)}",
+            *processor_notes(runs),
+        ],
     )
 
 
@@ -190,21 +194,29 @@ def _meaning(runs: BenchmarkRuns, by_stage: SecondsByStage) -> str:
     return words + (f" Stored embeddings were read, which saves time: {', '.join(warm)}." if warm else "")
 
 
-def _processors(runs: BenchmarkRuns) -> list[str]:
+def processor_notes(runs: BenchmarkRuns) -> list[str]:
     """What the times were measured on; who compares times of several processors is warned."""
     common = _common_processor(runs)
     timed = {method.name: _timed(method, common) for method in runs.methods}
     results = [result for of_method in timed.values() for result in of_method]
     names = dict.fromkeys(result.processor or "one that is not known" for result in results)
+    notes = [f"Processor: {common}."] if common is not None else []
     if len(names) > 1:
         other = [name for name, of_method in timed.items() if of_method[0].processor != common]
-        return [
-            f"Made on several processors ({', '.join(names)}): compare times with caution. "
+        notes = [
+            f"{SEVERAL} ({', '.join(names)}): compare times with caution. "
             f"Not on {common}: {', '.join(other)}."
         ]
-    notes = [f"Processor: {common}."] if common is not None else []
-    if len(results) < len(runs.results):
-        notes.append("Times leave out rounds on another processor, or that read stored embeddings.")
+    fewer = [
+        f"{method.name} {len(timed[method.name])} of {len(method.results)}"
+        for method in runs.methods
+        if len(timed[method.name]) < len(method.results)
+    ]
+    if fewer:
+        notes.append(
+            "Times leave out rounds on another processor, or that read stored embeddings. Rounds timed: "
+            f"{', '.join(fewer)}."
+        )
     return notes
 
 

@@ -52,6 +52,7 @@ def results_table(runs: BenchmarkRuns, paper: Paper) -> Table:
             *mark_notes(runs.methods),
             *mixed_notes(runs.methods),
             *_constant_notes(runs),
+            *difference_notes(runs.methods),
             *(paper_notes(runs, [method.name for method in runs.methods], paper) if with_paper else []),
         ],
     )
@@ -72,7 +73,7 @@ def tasks_table(runs: BenchmarkRuns) -> Table:
         f"{runs.name}: accuracy over all classes seen so far after each task, percent",
         [Column("method", is_text=True), *(Column(title, (title, f"{title} sd")) for title in titles)],
         [rows],
-        mark_notes(runs.methods),
+        [*mark_notes(runs.methods), *mixed_notes(runs.methods)],
     )
 
 
@@ -85,7 +86,10 @@ def overview_table(benchmarks: Sequence[BenchmarkRuns], rows: Sequence[str]) -> 
         "Final accuracy on every benchmark, percent",
         [Column("method", is_text=True), *(Column(name, (name, f"{name} sd")) for name in names)],
         [[[word(name), *map(accuracy_cell, found[name])] for name in rows]],
-        mark_notes([method for runs in benchmarks for method in runs.methods]),
+        [
+            *mark_notes([method for runs in benchmarks for method in runs.methods]),
+            *(f"{runs.name}: {note}" for runs in benchmarks for note in mixed_notes(runs.methods)),
+        ],
     )
 
 
@@ -134,6 +138,35 @@ def mixed_notes(methods: Sequence[MethodRuns]) -> list[str]:
     """Which rows are means over rounds that do not belong together."""
     mixed = ", ".join(method.name for method in methods if method.is_mixed)
     return [f"Rounds run with different settings or data: {mixed}. Their mean means little."] if mixed else []
+
+
+def difference_notes(methods: Sequence[MethodRuns]) -> list[str]:
+    """Which rows differ from most in what every row should have in common, so that they are not compared."""
+    return [
+        f"Not alike: {what} is {_counted_values(values)}. Compare only rows that are alike."
+        for what, of_method in (
+            ("the encoder", lambda method: method.results[0].encoder),
+            ("the preset", lambda method: method.results[0].preset),
+            ("the number of exemplars per class", _memory_size),
+        )
+        if len(set((values := {method.name: of_method(method) for method in methods}).values()) - {None}) > 1
+    ]
+
+
+def _memory_size(method: MethodRuns) -> object:
+    """Exemplars of each class as set; None where a row has none, or is named after another number."""
+    result = method.results[0]
+    is_named = (result.variant or "").startswith("memory-")
+    return None if is_named else result.settings.get("memory_per_class")
+
+
+def _counted_values(values: Mapping[str, object]) -> str:
+    """The values, each with its rows; that of the most rows without."""
+    known = {name: value for name, value in values.items() if value is not None}
+    most = Counter(known.values()).most_common(1)[0][0]
+    others = [value for value in dict.fromkeys(known.values()) if value != most]
+    told = [f"{value} in {', '.join(name for name in known if known[name] == value)}" for value in others]
+    return f"{', '.join(told)}, and {most} in the others"
 
 
 def rounds_notes(methods: Sequence[MethodRuns]) -> list[str]:

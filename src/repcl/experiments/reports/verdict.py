@@ -56,6 +56,11 @@ def _chance(best: MethodRuns, second: MethodRuns) -> str:
     found = compare_methods(best, second)
     if found.rounds < 2:
         return "They share fewer than two rounds, so the difference may be chance."
+    if (found.difference or 0.0) <= 0:
+        return (
+            f"But over the {found.rounds} rounds that both have, {second.name} is not below {best.name}: "
+            "the order rests on other rounds."
+        )
     if found.t_p is None or found.t_p >= ALPHA:
         return f"Over {found.rounds} shared rounds the difference may be chance."
     p = "p < 0.001" if found.t_p < 0.001 else f"p = {found.t_p:.3f}"
