@@ -3,7 +3,8 @@
     python benchmarks/duet_gains.py
 
 Printed as in docs/beyond.md, from `results/fifty`. A learner is compared with the best of its rivals in the
-same round. McNemar's exact test says what is chance among the texts of the round.
+same round. McNemar's exact test says what is chance among the texts of the round; its p values are not
+corrected for their number, nor for the rival being the best of several.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,17 +24,18 @@ WITH_STATISTICS = ("crl", "emar", "rp_cre", "crecl", "idbr", "aca", "ncm", "lda"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A learner, the rivals that the best one is taken of, and the points wanted."""
+    """A learner, the rivals that the best one is taken of, and the points wanted, if any were."""
 
     learner: str
     title: str
     rivals: Sequence[str]
-    wanted: float
+    wanted: float | None = None
 
 
 COMPARISONS = (
     Comparison("duet", "the best strict method", STRICT, 3.0),
     Comparison("duet@statistics", "the best earlier learner", (*STRICT, *WITH_STATISTICS), 3.0),
+    Comparison("duet@statistics", "instant@vote, its frozen part", ("instant@vote",)),
     Comparison("first_session", "instant", ("instant",), 2.0),
 )
 
@@ -56,7 +58,7 @@ def gains_table(runs: BenchmarkRuns) -> Table:
             word(f"{asked.learner} − {asked.title}"),
             *(_cell(own.get(number_of_round)) for number_of_round in rounds),
             _signed(mean(gain.points for gain in own.values())) if own else missing(),
-            number(asked.wanted, 0),
+            number(asked.wanted, digits=0),
         ]
         for asked, own in zip(COMPARISONS, found, strict=True)
     ]
@@ -68,21 +70,23 @@ def gains_table(runs: BenchmarkRuns) -> Table:
 
 def gains(runs: BenchmarkRuns, asked: Comparison) -> Mapping[int, Gain]:
     """What a learner gains in each round that it shares with a rival."""
-    found: dict[int, Gain] = {}
-    for number_of_round, own in _by_round(runs, asked.learner).items():
-        rivals = {name: _by_round(runs, name).get(number_of_round) for name in asked.rivals}
-        known = {name: run for name, run in rivals.items() if run is not None}
-        if known:
-            best = max(known, key=lambda name: known[name].result.final_accuracy)
-            points = 100 * (own.result.final_accuracy - known[best].result.final_accuracy)
-            compared = compare_answers(own.last_answers, known[best].last_answers)
-            found[number_of_round] = Gain(best, points, compared.p_value if compared else None)
-    return found
+    learner = runs.find(asked.learner)
+    if learner is None:
+        return {}
+    rivals = [method for name in asked.rivals if (method := runs.find(name)) is not None]
+    pairs: dict[int, list[tuple[Run, Run]]] = {}
+    for rival in rivals:
+        for own, its in learner.comparable_runs(rival):
+            pairs.setdefault(own.result.round, []).append((own, its))
+    return {number_of_round: _gain(of_round) for number_of_round, of_round in sorted(pairs.items())}
 
 
-def _by_round(runs: BenchmarkRuns, name: str) -> dict[int, Run]:
-    method = runs.find(name)
-    return {} if method is None else {run.result.round: run for run in method.runs}
+def _gain(pairs: Sequence[tuple[Run, Run]]) -> Gain:
+    """Of a learner, the first of each pair, over the best of its rivals."""
+    own, best = max(pairs, key=lambda pair: pair[1].result.final_accuracy)
+    points = 100 * (own.result.final_accuracy - best.result.final_accuracy)
+    compared = compare_answers(own.last_answers, best.last_answers)
+    return Gain(best.result.row, points, compared.p_value if compared else None)
 
 
 def _cell(gain: Gain | None) -> Cell:

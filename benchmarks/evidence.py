@@ -205,9 +205,10 @@ def is_stored(row: ResolvedRun, results: Path) -> bool:
 def store(row: ResolvedRun, out: Path, results: Path) -> None:
     """Copy a finished run to the results; whatever is there of another run goes."""
     made, place = _place(row, out), _place(row, results)
+    files = {name: (made.path / name).read_bytes() for name in (PREDICTIONS, RESULT)}
     place.start_over()
     place.path.mkdir(parents=True, exist_ok=True)
-    place.lay_down({name: (made.path / name).read_bytes() for name in (PREDICTIONS, RESULT)})
+    place.lay_down(files)
 
 
 def _place(row: ResolvedRun, folder: Path) -> RunFolder:

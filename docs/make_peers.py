@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from repcl.errors import ResultMismatch, UnknownName
 from repcl.evaluation.answers import TextComparison
 from repcl.evaluation.statistics import holm
 from repcl.experiments.reports.formats import to_markdown
@@ -44,6 +45,7 @@ TITLES = {
     "clinc150-50": "CLINC150, 50 texts",
     "fewrel-50-50": "FewRel, 50 texts",
 }
+TESTED = 0  # the round whose answers are compared text by text
 _PLACEHOLDER = re.compile(r"\{\{ (\w+)(?: ([\w-]+))? \}\}")
 
 
@@ -144,11 +146,11 @@ def _notes(measured: Sequence[Measured]) -> list[str]:
 
 
 def tests(results: Path, _: str) -> Table:
-    """Ours against each tool, text by text, in the first round."""
+    """Ours against each tool, text by text, in one round."""
     names: list[Row] = []
     compared: list[TextComparison] = []
     for name, title in TITLES.items():
-        measured = {one.tool: one.first for one in read_all(results, name, "straight")}
+        measured = {one.tool: one.rounds.get(TESTED, {}) for one in read_all(results, name, "straight")}
         ours = measured.pop(OURS, {})
         for tool, theirs in measured.items():
             if "answers" in ours and "answers" in theirs:
@@ -161,10 +163,16 @@ def tests(results: Path, _: str) -> Table:
     ]
     columns = [Column("texts of", is_text=True), Column("tool", is_text=True)]
     titles = ("points ahead", "only repcl right", "only the tool right", "p", "p (Holm)")
-    return Table("tests", f"{OURS} against each tool, round 0", [*columns, *map(Column, titles)], [rows])
+    return Table(
+        "tests", f"{OURS} against each tool, round {TESTED}", [*columns, *map(Column, titles)], [rows]
+    )
 
 
 def _compared(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> TextComparison:
+    if ours["labels"] != theirs["labels"]:
+        raise ResultMismatch(
+            f"{ours['learner']} and {theirs['learner']} answered other texts: measure both again."
+        )
     pairs = list(zip(_right(ours), _right(theirs), strict=True))
     return TextComparison(len(pairs), pairs.count((True, False)), pairs.count((False, True)))
 
@@ -188,9 +196,16 @@ PLACEHOLDERS: Mapping[str, Callable[[Path, str], Table]] = {
 
 def render_page(template: str, results: Path) -> str:
     """Fill every placeholder from the files of what was measured."""
-    return _PLACEHOLDER.sub(
-        lambda found: to_markdown(PLACEHOLDERS[found[1]](results, found[2] or "")).strip(), template
-    )
+
+    def fill(found: re.Match[str]) -> str:
+        what, name = found[1], found[2] or ""
+        if what not in PLACEHOLDERS:
+            raise UnknownName("placeholder", what, PLACEHOLDERS)
+        if name and name not in TITLES:
+            raise UnknownName("set of texts", name, TITLES)
+        return to_markdown(PLACEHOLDERS[what](results, name)).strip()
+
+    return _PLACEHOLDER.sub(fill, template)
 
 
 def main() -> None:

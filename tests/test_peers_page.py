@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from repcl.errors import ResultMismatch, UnknownName
+
 ROOT = Path(__file__).parent.parent
 PAGE = runpy.run_path(str(ROOT / "docs/make_peers.py"))
 render_page = PAGE["render_page"]
@@ -117,3 +119,22 @@ def test_the_last_answers_are_stored_beside_their_labels(measure, tmp_path):
     assert measured["answers"] == [1, 1, 1, 1]  # the second task is all it knows
     assert measured["accuracy"] == 0.5
     assert measured["forgetting"] == 1.0
+
+
+def test_only_answers_of_the_tested_round_are_compared(tmp_path):
+    write(tmp_path, "repcl instant", 0, 1.0, labels="ab", answers="ab")
+    write(tmp_path, "other", 1, 0.5, labels="ba", answers="bb")
+    assert not [line for line in lines("{{ tests }}", tmp_path) if "other" in line]
+
+
+def test_answers_to_other_texts_are_refused(tmp_path):
+    write(tmp_path, "repcl instant", 0, 1.0, labels="ab", answers="ab")
+    write(tmp_path, "other", 0, 0.5, labels="ba", answers="bb")
+    with pytest.raises(ResultMismatch, match="repcl instant and other answered other texts"):
+        render_page("{{ tests }}", tmp_path)
+
+
+@pytest.mark.parametrize(("placeholder", "said"), [("detials demo", "details"), ("details dmo", "demo")])
+def test_slips_in_the_template_are_errors(tmp_path, placeholder, said):
+    with pytest.raises(UnknownName, match=f"Did you mean '{said}'"):
+        render_page(f"{{{{ {placeholder} }}}}", tmp_path)
