@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from repcl.benchmarks import BENCHMARKS
 from repcl.errors import InvalidSetting, MissingData, UnknownName
 from repcl.experiments.paper.information import (
     analyzed_rows,
@@ -29,7 +30,14 @@ from repcl.experiments.paper.verdicts import CLAIMS, NOTES, judge_in_brief, verd
 from repcl.experiments.reports.figures import Drawing, draw_costs, final_means
 from repcl.experiments.reports.formats import to_markdown
 from repcl.experiments.reports.grouping import BenchmarkRuns, MethodRuns, load_runs, row_names
-from repcl.experiments.reports.provenance import costs_table, origin_table, total_seconds, versions_table
+from repcl.experiments.reports.provenance import (
+    SEVERAL,
+    costs_table,
+    origin_table,
+    processor_notes,
+    total_seconds,
+    versions_table,
+)
 from repcl.experiments.reports.scores import (
     overview_table,
     results_table,
@@ -39,11 +47,14 @@ from repcl.experiments.reports.significance import compare_methods, significance
 from repcl.experiments.reports.table import Cell, Column, Row, Table, mean_and_spread, missing, number, word
 from repcl.experiments.reports.verdict import verdict
 from repcl.files import write_whole
+from repcl.methods import METHODS
+from repcl.methods.variants import split_variant, variant_settings
 
 Benchmarks = Sequence[BenchmarkRuns]
 Answer = Callable[[Benchmarks, Sequence[str]], str]
 NOTHING_YET = "*No results yet.*"
 LOWER, UPPER = "sequential", "joint"
+STRICT = "strict"  # the track
 ABOVE_LOWER, ABOVE_UPPER = 20.0, 1.5
 FIGURED = "hwu64"  # the benchmark that the page opens with
 FAR = 30.0  # points
@@ -63,9 +74,22 @@ def render_results(template: str, results: Path) -> str:
         folder, _, name = what.rpartition("/")
         if name not in PLACEHOLDERS:
             raise UnknownName("placeholder", name, PLACEHOLDERS)
+        for one in words:
+            _require_known(one)
+        if not (results / folder).is_dir():
+            raise MissingData(f"Expected the folder {results / folder} for {found[0]}, found none.")
         return PLACEHOLDERS[name](runs_of(folder), words).strip()
 
     return _PLACEHOLDER.sub(fill, template)
+
+
+def _require_known(word: str) -> None:
+    """Refuse a word that names nothing; what it names need not have been run."""
+    name, variant = split_variant(word)
+    if name in METHODS:
+        variant_settings(name, variant)
+    elif word not in (*BENCHMARKS, *CLAIMS, STRICT):
+        raise UnknownName("benchmark, method or recipe", word, [*BENCHMARKS, *METHODS, *CLAIMS, STRICT])
 
 
 def write_results_page(results: Path, page: Path) -> None:
@@ -90,7 +114,7 @@ def draw_figures(results: Path) -> dict[str, str]:
 
 def _representation_drawings(benchmarks: Benchmarks, benchmark: str) -> list[Drawing]:
     """Both panels of the paper's figure: fitting curves of I(Z1;Z1+), and eigenvalues."""
-    chosen = [runs for runs in benchmarks if runs.name == benchmark]
+    chosen = _named(benchmarks, [benchmark])
     parts = representation_figures(chosen, find_recipe("representation").methods)
     wanted = (f"{benchmark}-fitting-same-class", f"{benchmark}-spectra")
     return [part for part in parts if isinstance(part, Drawing) and part.name in wanted]
@@ -186,12 +210,16 @@ def _rank_cell(ranks: Mapping[str, int], name: str) -> Cell:
     return Cell(str(ranks[name]), (ranks[name],)) if name in ranks else missing()
 
 
+def _named(benchmarks: Benchmarks, names: Sequence[str]) -> list[BenchmarkRuns]:
+    """The named benchmarks, or all if none is named."""
+    return [runs for runs in benchmarks if not names or runs.name in names]
+
+
 def _of_each(make: Callable[[BenchmarkRuns], Table | None]) -> Answer:
     """A table of the named benchmark, or of each of them."""
 
     def answer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
-        chosen = [runs for runs in benchmarks if not words or runs.name in words]
-        tables = [make(runs) for runs in chosen]
+        tables = [make(runs) for runs in _named(benchmarks, words)]
         return _markdown([table for table in tables if table is not None])
 
     return answer
@@ -216,8 +244,8 @@ def _overview(benchmarks: Benchmarks, _: Sequence[str]) -> str:
 
 def _significance(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """Every table of tests of the named benchmarks, or of all."""
-    chosen = [runs for runs in benchmarks if not words or runs.name in words]
-    return _markdown([table for runs in chosen for table in significance_tables(runs)])
+    tables = [table for runs in _named(benchmarks, words) for table in significance_tables(runs)]
+    return _markdown(tables)
 
 
 def _figure(benchmarks: Benchmarks, _: Sequence[str]) -> str:
@@ -225,8 +253,14 @@ def _figure(benchmarks: Benchmarks, _: Sequence[str]) -> str:
     for runs in benchmarks:
         if runs.name == FIGURED:
             far = "".join(f" Not shown: {name}, {mean:.1f}." for name, mean in _far_below(runs).items())
-            return _shown(_costs_drawing(runs), far)
+            return _shown(_costs_drawing(runs), far + _timed_elsewhere(runs))
     return NOTHING_YET
+
+
+def _timed_elsewhere(runs: BenchmarkRuns) -> str:
+    """The warning that not all times are of one processor, where they are not."""
+    shown = _whole_methods(runs)
+    return "".join(f" {note}" for note in processor_notes(shown) if note.startswith(SEVERAL))
 
 
 def _shown(drawing: Drawing, more: str = "") -> str:
@@ -255,9 +289,9 @@ def _published_information(_benchmarks: Benchmarks, _: Sequence[str]) -> str:
 def _verdict(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """Who ends best on the named benchmarks, and whether that could be chance; `strict`: of that track."""
     named = [runs for runs in benchmarks if runs.name in words]
-    if "strict" in words:
+    if STRICT in words:
         named = [
-            replace(runs, methods=tuple(method for method in runs.methods if method.track == "strict"))
+            replace(runs, methods=tuple(method for method in runs.methods if method.track == STRICT))
             for runs in named
         ]
     told = [verdict(_whole_methods(runs)) for runs in named]
@@ -266,6 +300,8 @@ def _verdict(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 def _claim(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """The first claim behind a recipe and its verdict on a benchmark, as a sentence."""
+    if len(words) != 2:
+        raise InvalidSetting(f"Expected a recipe and a benchmark in the placeholder, found {list(words)}.")
     recipe, benchmark = words
     runs = next((runs for runs in benchmarks if runs.name == benchmark), None)
     told = None if runs is None else judge_in_brief(CLAIMS[recipe][0], runs, load_paper())
@@ -274,8 +310,8 @@ def _claim(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 def _verdicts(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """Verdicts on the claims behind the named recipes, on the named benchmarks or on all; without notes."""
-    recipes, named = [word for word in words if word in CLAIMS], {*words} - {*CLAIMS}
-    chosen = [runs for runs in benchmarks if not named or runs.name in named]
+    recipes = [word for word in words if word in CLAIMS]
+    chosen = _named(benchmarks, [word for word in words if word not in CLAIMS])
     table = verdict_table(recipes, chosen, load_paper())
     return _markdown([replace(table, notes=[])] if table is not None else [])
 
@@ -288,7 +324,7 @@ def _verdict_notes(_benchmarks: Benchmarks, _: Sequence[str]) -> str:
 def _recipe(benchmarks: Benchmarks, words: Sequence[str]) -> str:
     """The table of a recipe, on the named benchmarks only if there are any."""
     recipe = find_recipe(words[0] if words else "")
-    chosen = [runs for runs in benchmarks if not words[1:] or runs.name in words[1:]]
+    chosen = _named(benchmarks, words[1:])
     run = [runs for runs in chosen if any(runs.find(row) for row in recipe.methods)]
     return _markdown(recipe.make_tables(run, recipe.methods, load_paper()) if run else [])
 
@@ -307,7 +343,7 @@ def _transfer(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 def _analyzed(benchmarks: Benchmarks, words: Sequence[str]) -> list[tuple[BenchmarkRuns, list[str]]]:
     """The named benchmarks, or all, that have analyzed rows, with these rows."""
-    chosen = [runs for runs in benchmarks if not words or runs.name in words]
+    chosen = _named(benchmarks, words)
     return [(runs, rows) for runs in chosen if (rows := analyzed_rows(runs))]
 
 

@@ -1,5 +1,6 @@
 """The documentation's page of results: no number typed by hand, and the page agrees with the files."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -167,6 +168,26 @@ def test_unknown_placeholders_and_missing_words_are_errors(results):
         render_results("{{ accuracy hwu64 }}", results)
     with pytest.raises(UnknownName, match="recipe"):
         render_results("{{ recipe }}", results)
+    with pytest.raises(InvalidSetting, match="a recipe and a benchmark"):
+        render_results("{{ claim main }}", results)
+
+
+@pytest.mark.parametrize(
+    ("placeholder", "said"),
+    [
+        ("results hwu46", "No benchmark, method or recipe 'hwu46'. Did you mean 'hwu64'"),
+        ("difference hwu64 fea@retian fea", "No variant of fea 'retian'. Did you mean 'retain'"),
+        ("accuracy hwu64 fae", "No benchmark, method or recipe 'fae'. Did you mean 'fea'"),
+    ],
+)
+def test_slips_in_a_template_are_errors_and_no_dashes(results, placeholder, said):
+    with pytest.raises(UnknownName, match=re.escape(said)):
+        render_results(f"{{{{ {placeholder} }}}}", results)
+
+
+def test_a_folder_that_is_not_there_is_an_error(results):
+    with pytest.raises(MissingData, match="fiffty"):
+        render_results("{{ fiffty/results }}", results)
 
 
 def test_the_page_is_written_from_the_template_beside_it(results, tmp_path):

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from repcl.benchmarks import BENCHMARKS
-from repcl.experiments import RunSpec
+from repcl.experiments import RunSpec, RunStore
 from repcl.experiments.runs.observers import Event
-from repcl.experiments.runs.spec import RunOptions
+from repcl.experiments.runs.spec import RunOptions, settle_settings
 from repcl.methods import METHODS
 from repcl.methods.variants import split_variant, variant_settings
 from tests.conftest import tiny_encoder
 from tests.experiments.runs.test_run import CHEAP, toy_stream
 
-SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/evidence.py"))
+ROOT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "benchmarks/evidence.py"))
 LISTS, Wanted, plan = (SCRIPT[name] for name in ("LISTS", "Wanted", "plan"))
 TABLES = plan(LISTS["tables"])
 
@@ -155,3 +156,13 @@ def test_all_rows_of_a_run_are_copied_with_predictions_and_then_taken_for_stored
     assert not SCRIPT["is_stored"](replace(rows[0], fingerprint="of other settings"), results / "fifty")
     (results / "fifty/toy/duet/round-1/predictions.jsonl.gz").unlink()
     assert not SCRIPT["is_stored"](rows[0], results / "fifty")
+
+
+@pytest.mark.parametrize("folder", ["hwu64", "banking77", "clinc150", "fifty"])
+def test_every_stored_run_of_the_tables_has_the_settings_of_todays_preset(folder):
+    results = [run.result for run in RunStore(ROOT / "results" / folder).runs()]
+    assert results
+    for result in results:
+        today = settle_settings(result.row, result.benchmark, BENCHMARKS[result.benchmark].kind)
+        stored = type(today).model_validate(result.settings)
+        assert stored == today, f"{result.benchmark} {result.row} round {result.round}: run it again"
