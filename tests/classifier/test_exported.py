@@ -22,6 +22,7 @@ from repcl.classifier.store.graph import check_graph
 from repcl.classifier.store.records import FORMAT, DamagedModel, Export, _digest
 from repcl.classifier.store.tensors import TensorFile
 from repcl.data import Example
+from repcl.methods.frozen.instant import Instant
 from tests.classifier.conftest import toy
 
 TEXTS = [Example("the pear is cold", ""), Example("a", ""), Example("snow in the city of paris was warm", "")]
@@ -31,6 +32,18 @@ def exported(folder: Path, precision: Any = "fp32") -> Export:
     model = ModelFolder(folder)
     with model.lock("exporting"):
         return export_model(model, precision=precision)[1]
+
+
+def teach(folder: Path, texts: int) -> None:
+    classifier = ContinualClassifier.load(folder)
+    classifier.partial_fit(*toy("place", texts=texts))
+    classifier.save(folder)
+
+
+def use(folder: Path, number: int) -> None:
+    model = ModelFolder(folder)
+    with model.lock("rolling back"):
+        model.rollback(number)
 
 
 @pytest.fixture
@@ -69,6 +82,63 @@ def test_a_frozen_encoders_export_answers_for_later_revisions(model) -> None:
     assert fast.revision == 2
     assert "place" in fast.classes_
     assert np.abs(fast.answer(TEXTS)[0] - slow.answer(TEXTS)[0]).max() < 1e-3
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("method", ["instant", "ncm", "lda", "refit"])
+def test_a_solution_that_a_rollback_does_not_bring_back_is_solved_for_the_export(model, method, precision):
+    folder, told = model(method), []
+    teach(folder, 8)
+    for number in (1, 2):
+        use(folder, number)
+        exported(folder, precision)
+        fast, slow = open_answerer(folder, tell=told.append), open_answerer(folder, device="cpu")
+        assert isinstance(fast, Exported)
+        fast.calibration = slow.calibration
+        assert fast.revision == number
+        assert np.abs(fast.answer(TEXTS)[0] - slow.answer(TEXTS)[0]).max() < (
+            1e-3 if precision == "fp32" else 1
+        )
+    assert told == []
+
+
+def test_a_solution_with_other_last_bits_is_kept_beside_the_export_while_its_revision_is_in_use(
+    model, monkeypatch
+) -> None:
+    folder = model()
+    teach(folder, 8)
+    use(folder, 1)
+    solve = Instant.solve
+    monkeypatch.setattr(Instant, "solve", lambda self: tuple(part * (1 + 1e-9) for part in solve(self)))
+    solved = [folder / "blobs" / blob.file for blob in exported(folder).solved.values()]
+    assert isinstance(open_answerer(folder), Exported)
+    assert solved
+    assert all(path.exists() for path in solved)
+    use(folder, 2)
+    exported(folder)
+    assert not any(path.exists() for path in solved)
+
+
+def test_a_revision_that_was_saved_without_its_solution_is_exported(model, tmp_path) -> None:
+    folder = model()
+    teach(folder, 8)
+    ContinualClassifier.load(folder, revision=1).save(tmp_path / "copy")
+    exported(tmp_path / "copy")
+    assert isinstance(open_answerer(tmp_path / "copy"), Exported)
+
+
+@pytest.mark.parametrize(("revision", "is_offered"), [(1, False), (2, True), (None, True)])
+def test_a_new_export_is_offered_for_the_revision_in_use_only(model, revision, is_offered) -> None:
+    folder, told = model(), []
+    exported(folder)
+    teach(folder, 8)
+    for blob in ModelFolder(folder).revision(2).contents.derived.values():
+        (folder / "blobs" / blob.file).unlink(missing_ok=True)  # two may be one
+    assert isinstance(open_answerer(folder, revision=revision, tell=told.append), Learned)
+    assert told == [
+        "The export is not used, and torch takes longer: its solution is not there, as after the use of "
+        f"another revision{'; `repcl export` makes it anew' * is_offered}."
+    ]
 
 
 def test_a_trained_methods_export_belongs_to_one_revision(model) -> None:
@@ -120,18 +190,27 @@ def test_int8_is_calibrated_again_by_texts_left_out(model) -> None:
     assert fast.calibration == export.calibration
 
 
-def test_int8_with_too_few_texts_to_calibrate_asks_for_a_calibration_only_in_a_later_revision(model) -> None:
-    folder, told = model("instant", holdout_per_class=1), []
-    export = exported(folder, "int8")
-    assert export.calibration is None
+@pytest.mark.parametrize(
+    ("held_out", "more", "is_asked_for"),
+    [
+        pytest.param(5, 4, False, id="fifteen then nineteen texts"),
+        pytest.param(5, 5, True, id="fifteen then twenty texts"),
+        pytest.param(8, 5, True, id="more than twenty texts"),
+    ],
+)
+def test_int8_asks_for_a_calibration_in_a_later_revision_where_there_are_texts_for_one(
+    model, held_out, more, is_asked_for
+) -> None:
+    folder, told = model("instant", holdout_per_class=held_out), []
+    exported(folder, "int8")
     open_answerer(folder, tell=told.append)
     assert told == []
-    classifier = ContinualClassifier.load(folder)
-    classifier.rename_class("fruit", "food")
-    classifier.save(folder)
+    teach(folder, more)
     open_answerer(folder, tell=told.append)
-    assert len(told) == 1
-    assert "calibrated for another revision" in told[0]
+    assert told == is_asked_for * [
+        "The int8 export is not calibrated for revision 2; `repcl export --int8` does that for the "
+        "revision in use."
+    ]
 
 
 def test_int8_is_about_as_sure_as_torch(model) -> None:

@@ -37,10 +37,23 @@ def test_export_says_what_it_made_and_predict_answers_by_it(repcl, model) -> Non
     made = repcl("export", folder)
     assert made.code == 0
     assert made.out.startswith("Exported revision 1 in fp32")
-    assert "this export answers for all revisions" in made.out
+    assert "this export answers for later revisions too" in made.out
     after = repcl("predict", folder, "a cold pear", "--json")
     assert json.loads(after.out)["label"] == json.loads(before.out)["label"]
     assert after.err == ""
+
+
+def test_after_a_rollback_export_solves_again_and_predict_answers_by_it(repcl, model) -> None:
+    folder = model()
+    assert repcl("export", folder).code == 0
+    classifier = ContinualClassifier.load(folder)
+    examples = toy_task("sentence", "weather", train=8).train
+    classifier.partial_fit([one.text for one in examples], [one.label for one in examples]).save(folder)
+    assert repcl("rollback", folder, 1).code == 0
+    assert "`repcl export` makes it anew" in " ".join(repcl("predict", folder, "a cold pear").err.split())
+    made = repcl("export", folder)
+    assert (made.code, made.err) == (0, "")
+    assert repcl("predict", folder, "a cold pear").err == ""
 
 
 def test_export_answers_in_json(repcl, model) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from repcl.classifier.answering import Scores, centered, probabilities, sigmoid, signs_of
 from repcl.classifier.store.records import Calibration, Familiarity
 from repcl.errors import InvalidSetting
-from repcl.methods.frozen.strangers import Strangers
+
+if TYPE_CHECKING:  # an export answers without torch
+    from repcl.methods.frozen.strangers import Strangers
 
 ACCEPTED = 0.95
 """Share of in-scope texts that the automatic threshold lets pass."""
@@ -46,7 +48,7 @@ def calibrate(
     labels: Sequence[int],
     names: Sequence[str] = (),
     nearness: Nearness | None = None,
-    strangers: Strangers | None = None,
+    strangers: "Strangers | None" = None,
 ) -> Calibration:
     """Choose temperature and thresholds by texts of known classes, scored as if they had not been learned.
 
@@ -84,7 +86,7 @@ def _familiarity_of(
     temperature: float,
     names: Sequence[str],
     nearness: Nearness,
-    strangers: Strangers | None,
+    strangers: "Strangers | None",
 ) -> Familiarity | None:
     """Familiarity of texts with one label each."""
     rows = nearness.texts

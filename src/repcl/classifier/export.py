@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -20,6 +20,7 @@ from repcl.classifier.store.graph import check_graph
 from repcl.classifier.store.records import (
     Blob,
     Calibration,
+    Contents,
     Export,
     Precision,
     Revision,
@@ -79,6 +80,7 @@ def _write(
     """Put graphs and their tables into files, compare their answers with torch's, and describe them."""
     contents, encoder = revision.contents, state.method.encoder
     solution = state.method.exported_solution()
+    solved = _solved_again(solution, contents, blobs)
     graph, tables = _put(traced, blobs)
     exact = Export(
         origin=origin_of(contents, is_shared=bool(solution)),
@@ -89,11 +91,23 @@ def _write(
         readout=type(encoder.readout).__name__,
         max_length=encoder.max_length,
         solution=tuple(solution),
+        solved=solved,
+        solved_for=digest_of(contents) if solved else None,
         when=now(),
         version=__version__,
     )
     _compare(state, Exported(revision.number, contents, exact, blobs))
     return exact if precision == "fp32" else _in_int8(traced, exact, revision, state, blobs)
+
+
+def _solved_again(solution: Mapping[str, Tensor], contents: Contents, blobs: Blobs) -> dict[str, Blob]:
+    """Put a solution into files; those that the revision names are there again, the others are given back.
+
+    A solution is deleted while another revision is in use. Solved on another machine, it may have other last
+    bits, and then a file of another name.
+    """
+    files = {name: blobs.put(TensorFile(part), "safetensors") for name, part in solution.items()}
+    return {name: blob for name, blob in files.items() if contents.derived.get(name) != blob}
 
 
 def _in_int8(

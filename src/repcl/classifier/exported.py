@@ -1,6 +1,7 @@
 """An export as an answerer: onnxruntime, tokenizers and NumPy, and no torch."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from repcl.classifier.answerer import Answerer
 from repcl.classifier.answering import Evidence, Scores, probabilities
+from repcl.classifier.calibration import ENOUGH
 from repcl.classifier.store.files import Blobs
 from repcl.classifier.store.folder import ModelFolder
 from repcl.classifier.store.graph import check_graph
@@ -153,15 +155,11 @@ class Exported(Answerer):
         if not self.export.is_shared:
             return {}
         found: dict[str, Array] = {"class_sizes": self._class_sizes()}
-        for name in self.export.solution:
-            blob = self._contents.derived.get(name)
-            try:
-                found[name] = _array(self._blobs, blob) if blob else np.empty(0)
-            except DamagedModel:
-                blob = None
-            if blob is None:
-                raise Unfit("the revision's solution is not kept, for it is not in use")
-        return found
+        named = {**self._contents.derived, **self.export.solved_from(self._contents)}
+        try:
+            return found | {name: _array(self._blobs, named[name]) for name in self.export.solution}
+        except (KeyError, DamagedModel) as error:
+            raise Unfit("its solution is not there, as after the use of another revision") from error
 
     def _class_sizes(self) -> Array:
         tensors = self._contents.tensors
@@ -228,16 +226,31 @@ def open_export(
         _require_onnxruntime()
         record, opened = folder.open(partial(_opened, export=export, threads=threads), revision)
     except (Unfit, DamagedModel) as error:
-        reason = str(error).removesuffix(".")
-        tell(f"The export is not used, and torch takes longer: {reason}; `repcl export` makes it anew.")
+        reason = str(error).removesuffix(".") + _remedy(folder, revision)
+        tell(f"The export is not used, and torch takes longer: {reason}.")
         return None
     opened.revision = record.number
-    if export.precision == "int8" and not export.is_calibrated_for(record.contents):
+    if _lacks_calibration(export, record.contents):
         tell(
-            "The int8 export was calibrated for another revision; `repcl export --int8` calibrates it for "
-            f"revision {record.number}."
+            f"The int8 export is not calibrated for revision {record.number}; `repcl export --int8` does "
+            "that for the revision in use."
         )
     return opened
+
+
+def _remedy(folder: ModelFolder, revision: int | None) -> str:
+    """What helps the revision in use; others are never exported."""
+    with suppress(RepclError):
+        if revision in (None, folder.current()):
+            return "; `repcl export` makes it anew"
+    return ""
+
+
+def _lacks_calibration(export: Export, contents: Contents) -> bool:
+    """Whether an export in int8 could be calibrated for these contents, and is not."""
+    if export.precision != "int8" or export.is_calibrated_for(contents):
+        return False
+    return export.calibration is not None or contents.held_out.count >= ENOUGH
 
 
 def _opened(contents: Contents, blobs: Blobs, *, export: Export, threads: int | None) -> Exported:

@@ -40,7 +40,7 @@ def export_command(
     say = sentence_console().print
     say(f"Exported revision {revision.number} in {export.precision}, {_size(export) / MEGABYTE:.0f} MB.")
     if export.is_shared:
-        say("Its encoder is frozen, so this export answers for all revisions, including later ones.")
+        say("Its encoder is frozen, so this export answers for later revisions too.")
     else:
         say(f"It answers for revision {revision.number} only: export again after `repcl learn`.")
     if export.precision == "int8":

@@ -361,7 +361,7 @@ class ModelFolder:
         needed = {blob.file for revision in revisions for blob in revision.contents.blobs()}
         in_use = self._read_current().revision if self.exists else 0
         derived = {one.number: {blob.file for blob in one.contents.derived.values()} for one in revisions}
-        needed |= derived.get(in_use, set()) | self._exported(revisions)
+        needed |= derived.get(in_use, set()) | self._exported(revisions, in_use)
         listed = {*listed, *(name for names in derived.values() for name in names)}
         # how many bytes are hashed at most: a stranger's folder may hold more than anyone can read
         unread = LARGEST_FILE
@@ -370,8 +370,11 @@ class ModelFolder:
                 unread -= os.lstat(self.path / BLOBS / name).st_size
                 os.unlink(self.path / BLOBS / name)
 
-    def _exported(self, revisions: Sequence[Revision]) -> set[str]:
-        """The files of the export; it is removed where it belongs to no revision that is left."""
+    def _exported(self, revisions: Sequence[Revision], in_use: int) -> set[str]:
+        """The files of the export; it is removed where it belongs to no revision that is left.
+
+        What it solved again goes, as everything derived, when another revision is in use.
+        """
         try:
             export = self.export()
         except DamagedModel:  # it may name any graph
@@ -381,7 +384,10 @@ class ModelFolder:
         if not any(export.fits(revision.contents) for revision in revisions):
             os.unlink(self.path / EXPORT)  # what was purged could be found out from it
             return set()
-        return {blob.file for blob in export.files}
+        solved = (export.solved_from(one.contents) for one in revisions if one.number == in_use)
+        return {
+            blob.file for blobs in (export.files, *(found.values() for found in solved)) for blob in blobs
+        }
 
     def refresh_readme(self) -> None:
         """Write the README if there is room: none at all is better than one that is out of date."""

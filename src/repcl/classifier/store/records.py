@@ -440,6 +440,8 @@ class Export(Record):
         max_length: the longest input in tokens.
         second: what is asked again where the graph is in doubt; None where it never is.
         solution: names of the derived tensors that are handed in with every question.
+        solved: those of them that were solved again, because the revision does not have them as such.
+        solved_for: hash of the contents that they were solved from.
         calibration: of the scores that the graph gives, where they differ from those of torch.
         calibrated_for: hash of the contents whose texts it was chosen by, or were too few to choose one.
         when: it was made, UTC.
@@ -455,6 +457,8 @@ class Export(Record):
     readout: Short
     max_length: Annotated[int, Field(ge=1, le=512)]
     solution: Annotated[tuple[Short, ...], Field(max_length=1000)] = ()
+    solved: Annotated[dict[Short, Blob], Field(max_length=1000)] = {}
+    solved_for: Digest | None = None
     calibration: Calibration | None = None
     calibrated_for: Digest | None = None
     when: Short
@@ -469,6 +473,11 @@ class Export(Record):
     def fits(self, contents: Contents) -> bool:
         """Whether it answers for a revision with these contents."""
         return self.origin == origin_of(contents, is_shared=self.is_shared)
+
+    def solved_from(self, contents: Contents) -> dict[str, Blob]:
+        """What was solved again from these contents, by name."""
+        is_theirs = self.solved_for is not None and self.solved_for == digest_of(contents)
+        return self.solved if is_theirs else {}
 
     def is_calibrated_for(self, contents: Contents) -> bool:
         """Whether a calibration was tried with these contents; there may have been too few texts for one."""
