@@ -26,7 +26,7 @@ from repcl.classifier.store.files import (
     put_examples,
     read_whole,
 )
-from repcl.classifier.store.folder import HASHES, TEMPLATE, ModelFolder
+from repcl.classifier.store.folder import FIRST_HELD_OUT, HASHES, TEMPLATE, ModelFolder
 from repcl.classifier.store.records import (
     LARGEST_GAP,
     Blob,
@@ -389,16 +389,31 @@ def test_the_readme_has_a_row_for_each_revision_and_says_what_hashes_tell(folder
     assert "- Of every text that was learned there is a hash" in text
 
 
+def test_the_readme_says_which_methods_learn_from_held_out_texts(folder):
+    text = " ".join((folder.path / "README.md").read_text().split())
+    assert "(`instant`, `ncm`, `lda`) learn from these texts too; other methods never learn from them" in text
+
+
+def test_the_readme_of_the_first_folders_is_known_to_the_letter():
+    text = TEMPLATE.format(rows="", held_out=FIRST_HELD_OUT, hashes="", collected="")
+    assert (
+        sha256(text.encode()).hexdigest()
+        == "78d015d986a253d388c9d55349418dd74c435f7262ed4db4c3b3521bbfe6752e"
+    )
+
+
 @pytest.mark.parametrize("hashes", [HASHES, ""])
 def test_a_readme_of_the_first_folders_is_known_and_written_anew(folder, hashes):
-    (folder.path / "README.md").write_text(TEMPLATE.format(rows="| 1 | then |", hashes=hashes, collected=""))
+    words = TEMPLATE.format(rows="| 1 | then |", held_out=FIRST_HELD_OUT, hashes=hashes, collected="")
+    (folder.path / "README.md").write_text(words)
     commit(folder, "c")
     assert "| 3 |" in (folder.path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("change", [lambda text: f"Mine. {text}", lambda text: f"{text} Mine."])
 def test_a_readme_in_which_a_user_wrote_is_left_alone(folder, change):
-    for text in ((folder.path / "README.md").read_text(), TEMPLATE.format(rows="", hashes="", collected="")):
+    first = TEMPLATE.format(rows="", held_out=FIRST_HELD_OUT, hashes="", collected="")
+    for text in ((folder.path / "README.md").read_text(), first):
         (folder.path / "README.md").write_text(change(text))
         commit(folder, "c")
         assert (folder.path / "README.md").read_text() == change(text)

@@ -505,7 +505,9 @@ class ModelFolder:
         if mark:
             return text == _sealed(body)
         head, tail = TEMPLATE.split("{rows}")  # the first folders have no mark, nor hashes
-        ends = tuple(tail.format(hashes=hashes, collected="") for hashes in (HASHES, ""))
+        ends = tuple(
+            tail.format(held_out=FIRST_HELD_OUT, hashes=hashes, collected="") for hashes in (HASHES, "")
+        )
         return text.startswith(head) and text.endswith(ends)
 
     # ---- inside: records ------------------------------------------------------------------------
@@ -593,7 +595,9 @@ class ModelFolder:
         if self._found(README) is not None and not self._is_own_readme():
             return
         rows = "\n".join(_readme_row(revision) for revision in self.history())
-        text = TEMPLATE.format(rows=rows, hashes=HASHES, collected=_collected_line(self.path))
+        text = TEMPLATE.format(
+            rows=rows, held_out=HELD_OUT, hashes=HASHES, collected=_collected_line(self.path)
+        )
         write_whole(self.path / README, _sealed(text), durable=True)
 
     def _switch(self, number: int, kept: "Kept | None" = None) -> None:
@@ -645,6 +649,18 @@ COLLECTION = f"""\
   `POST /v1/unknown/erase` erase them.
 """
 
+HELD_OUT = """\
+- *Held-out texts* are kept word for word to measure whether an update harms old classes, and to calibrate
+  confidence. Methods that can leave a text out by arithmetic (`instant`, `ncm`, `lda`) learn from these texts
+  too; other methods never learn from them.
+"""
+
+FIRST_HELD_OUT = """\
+- *Held-out texts* were given for learning but are never learned from; they are kept word for word to measure
+  whether an update harms old classes, and to calibrate confidence.
+"""
+"""What the READMEs without a mark say instead."""
+
 TEMPLATE = """\
 # A text classifier made by repcl
 
@@ -659,8 +675,7 @@ It holds weights (safetensors), JSON and JSONL; nothing in it is executed when i
 
 - *Exemplars* are training texts, kept word for word so that old classes can be rehearsed when new ones are
   learned.
-- *Held-out texts* were given for learning but are never learned from; they are kept word for word to measure
-  whether an update harms old classes, and to calibrate confidence.
+{held_out}\
 - Both are in `blobs/*.jsonl`, with their labels. Names of classes are in `revisions/*.json`.
 {collected}\
 {hashes}\
