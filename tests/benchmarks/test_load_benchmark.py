@@ -77,8 +77,14 @@ def test_a_cap_that_removes_nothing_is_not_a_cap() -> None:
     "setting", ["tasks", "classes_per_task", "max_train_per_class", "max_test_per_class"]
 )
 def test_numbers_below_one_are_refused(setting: str) -> None:
-    with pytest.raises(InvalidSetting, match=f"{setting} is 0: it must be 1 or more"):
+    with pytest.raises(InvalidSetting, match=f"{setting} is 0: it must be a whole number, 1 or more"):
         load_benchmark("demo", **{setting: 0})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [1.5, -1, "0", True])
+def test_a_round_is_a_whole_number(number: object) -> None:
+    with pytest.raises(InvalidSetting, match=f"round is {number!r}: it must be a whole number, 0 or more"):
+        load_benchmark("demo", round=number)  # type: ignore[arg-type]
 
 
 def test_more_tasks_than_classes_are_refused() -> None:

@@ -251,6 +251,17 @@ def test_init_only_stores(make):
         classifier.fit(["a", "b"], ["x", "y"])
 
 
+@pytest.mark.parametrize("tolerance", [-0.1, 2])
+def test_a_tolerance_that_is_no_share_is_refused(make, tolerance):
+    with pytest.raises(InvalidSetting, match="cannot learn: tolerance, input should be"):
+        make(tolerance=tolerance).fit(["a", "b"], ["x", "y"])
+
+
+def test_a_seed_may_be_of_any_size(make, tmp_path):
+    make("ncm", seed=-(2**70)).fit(*toy("fruit", "vehicle")).save(tmp_path / "model")
+    assert ContinualClassifier.load(tmp_path / "model").seed == -(2**70)
+
+
 def test_a_method_that_does_not_exist_is_said_when_it_is_to_learn(make):
     with pytest.raises(UnknownName, match="No method 'no such'"):
         ContinualClassifier(method="no such").fit(["a", "b"], ["x", "y"])

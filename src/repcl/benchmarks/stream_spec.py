@@ -1,6 +1,7 @@
 """Which stream of tasks is wanted: the data, the round, and how classes are arranged in tasks."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 from repcl.benchmarks.base import PROTOCOLS, Split
@@ -44,10 +45,10 @@ class StreamSpec:
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise UnknownName("protocol", self.protocol, PROTOCOLS)
+        _require_whole("round", self.round, least=0)
         for name in ("tasks", "classes_per_task", "max_train_per_class", "max_test_per_class"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidSetting(f"{name} is {value}: it must be 1 or more.")
+            if getattr(self, name) is not None:
+                _require_whole(name, getattr(self, name), least=1)
 
     def divide(self, order: list[str], default_tasks: int) -> list[list[str]]:
         """Cut the ordered classes into tasks."""
@@ -93,3 +94,8 @@ class StreamSpec:
                 "leave out the number of tasks and of classes per task."
             )
         return explicit
+
+
+def _require_whole(name: str, value: object, *, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InvalidSetting(f"{name} is {value!r}: it must be a whole number, {least} or more.")

@@ -41,7 +41,7 @@ LARGEST_GAP = 10_000
 LabelType = Literal["text", "number"]
 Count = Annotated[int, Field(ge=0, le=10**12)]
 Number = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
-Seed = Annotated[int, Field(gt=-(2**63), lt=2**63)]
+Seed = Annotated[int, Field(gt=-(10**100), lt=10**100)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Short = Annotated[str, StringConstraints(max_length=200)]
 Key = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$")]
@@ -347,7 +347,7 @@ class Parameters(BaseModel):
     holdout_per_class: Count = 0
     preset: str = ""
     settings: dict[str, Any] | None = None
-    tolerance: float = 0.0
+    tolerance: Share = 0.0
     seed: Seed = 0
     multilabel: bool = False
 
