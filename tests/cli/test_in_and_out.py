@@ -87,6 +87,17 @@ def test_an_unknown_text_names_its_best_classes_behind_that_word(repcl, model):
     assert share == other
 
 
+@pytest.mark.parametrize("threshold", [0, 1])
+def test_a_file_names_the_same_classes_as_the_pipe(repcl, model, tmp_path, threshold):
+    data, out = tmp_path / "in.txt", tmp_path / "out.tsv"
+    data.write_text("the war\n\nthe car\n")
+    words = ("--unknown", "--threshold", threshold, "--top", 2)
+    piped = [line.split("\t") for line in repcl("predict", model, "--file", data, *words).out.splitlines()]
+    assert repcl("predict", model, "--file", data, "--output", out, *words).code == 0
+    written = [line.split("\t") for line in out.read_text().splitlines()[1:]]
+    assert [row[1::2] for row in written] == [row[:4:2] for row in piped]
+
+
 @pytest.mark.parametrize("words", [(), ("--unknown",), ("--unknown", "--threshold", 0)])
 def test_an_empty_typed_text_is_unknown(repcl, model, words):
     assert repcl("predict", model, "", *words).out == "unknown\t0.00\t\n"

@@ -274,6 +274,7 @@ def test_predict_can_ask_an_older_revision(repcl, model):
         (("predict", "nowhere", "a"), "There is no model in nowhere"),
         (("predict", "MODEL", "a", "--file", "b.csv"), "found both"),
         (("predict", "MODEL", "a", "--unknown", "--threshold", "often"), "'often'"),
+        (("predict", "MODEL", "a", "--threshold", "0.5"), "Expected --unknown beside --threshold 0.5"),
         (("predict", "MODEL", "--file", "nowhere.csv"), "no file nowhere.csv"),
         (("predict", "MODEL", "--file", "nowhere.txt"), "no file nowhere.txt"),
         (("evaluate", "MODEL", "nowhere.csv"), "no file nowhere.csv"),
@@ -400,6 +401,13 @@ def test_evaluate_measures_the_rule_for_unknown_texts_by_hand(repcl, model, tmp_
     shown = repcl(*words).out
     assert "below a confidence of 0.750: 66.7% of 3 texts of known classes accepted" in shown
     assert "66.7% of 3 unknown texts caught; AUROC 0.889." in shown
+
+
+def test_evaluate_refuses_a_threshold_that_decides_nothing(repcl, model, tmp_path):
+    data = write(tmp_path / "test.csv", "fruit", start=50)
+    output = repcl("evaluate", model, data, "--threshold", 0.5)
+    assert output.code == 2
+    assert "Expected --unknown beside --threshold 0.5" in output.err
 
 
 def test_a_known_class_may_be_the_label_of_unknown_texts(repcl, model, tmp_path, monkeypatch):

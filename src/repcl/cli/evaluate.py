@@ -12,7 +12,16 @@ import typer
 from repcl.cli.answered import require_room, require_table, write_table
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.evaluate_labels import confused_pairs, found_cell, label_sets, scores_of_labels, wanted_labels
-from repcl.cli.options import Device, Json, LabelColumn, Model, Revision, TextColumn, Threshold
+from repcl.cli.options import (
+    Device,
+    Json,
+    LabelColumn,
+    Model,
+    Revision,
+    TextColumn,
+    Threshold,
+    require_use,
+)
 from repcl.cli.outputs import Force
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
@@ -78,6 +87,7 @@ def evaluate(
     has_several = classifier.fitted_state().is_multilabel
     labels = [wanted_labels(classifier, row, has_several=has_several) for row in rows]
     if not has_several:
+        require_use(threshold, unknown=unknown or unknown_label is not None)
         rows = [_with_label(row, name) for row, (name,) in zip(rows, labels, strict=True)]
     known = {str(label) for label in classifier.classes_} - {unknown_label}
     is_known = [not known.isdisjoint(names) for names in labels]

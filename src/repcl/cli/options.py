@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from repcl.errors import InvalidSetting
+
 # headings under which `--help` shows options
 DATA = "Data"
 MACHINE = "How it is run"
@@ -103,6 +105,22 @@ Threshold = Annotated[
         help="Confidence below which a text is unknown (multilabel: a label is dropped): auto, or 0 to 1."
     ),
 ]
+
+
+def require_use(threshold: str, *, unknown: bool) -> None:
+    """Refuse a threshold that would decide nothing: every text gets its most likely class.
+
+    Args:
+        threshold: what was typed.
+        unknown: whether texts may be called unknown.
+    """
+    if threshold != "auto" and not unknown:
+        raise InvalidSetting(
+            f"Expected --unknown beside --threshold {threshold}, found the threshold alone: without "
+            "--unknown every text gets its most likely class."
+        )
+
+
 Device = Annotated[
     str | None,
     typer.Option(help="cpu, cuda or mps; default: the best one available.", rich_help_panel=MACHINE),

@@ -11,7 +11,7 @@ import typer
 from repcl.cli.answered import require_room, require_table, write_table
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.label_cells import takes_several
-from repcl.cli.options import Device, Model, Revision, TextColumn, Threshold
+from repcl.cli.options import Device, Model, Revision, TextColumn, Threshold, require_use
 from repcl.cli.outputs import Force
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
@@ -81,6 +81,7 @@ def predict(
         rule = classifier.fitted_state().unknown_rule(threshold, UNKNOWN) if unknown else None
         answer = partial(_answer_with_labels, classifier, top, rule, threshold)
     else:
+        require_use(threshold, unknown=unknown)
         answerer = open_answerer(
             model, revision=revision, device=device, threads=1 if text else None, tell=print_note
         )
@@ -188,14 +189,19 @@ def _show(rows: "Sequence[Read]", found: Sequence[Answer], top: int) -> None:
 
 
 def _columns(answer: Answer, top: int) -> list[str]:
-    """Label and confidence, as often as classes were asked for; for unknown texts that word comes first."""
-    ranked = [[str(rank["label"]), f"{rank['probability']:.2f}"] for rank in answer["top"]]
-    if "labels" in answer and not answer["is_unknown"]:
-        ranked[0] = [answer["label"], f"{answer['confidence']:.2f}"]
-    if answer["is_unknown"] and answer["label"] is not None:
-        ranked = [[answer["label"], f"{answer['confidence']:.2f}"], *ranked]
-    ranked = [*ranked, *[["", ""]] * top][:top]
-    return [cell for pair in ranked for cell in pair]
+    """Label and confidence, as often as classes were asked for."""
+    return [
+        cell
+        for label, share in _ranked(answer, top)
+        for cell in (("", "") if label is None or share is None else (str(label), f"{share:.2f}"))
+    ]
+
+
+def _ranked(answer: Answer, top: int) -> list[tuple[str | int | None, float | None]]:
+    """The answer and so many classes behind it; the word for unknown texts comes before the best class."""
+    best = [(rank["label"], rank["probability"]) for rank in answer["top"]]
+    behind = best if answer["is_unknown"] else best[1:]
+    return [(answer["label"], answer["confidence"]), *behind, *[(None, None)] * top][:top]
 
 
 def _named(answer: Answer) -> tuple[str, ...]:
@@ -246,11 +252,7 @@ def _write(
 
 
 def _cells(answer: Answer, top: int) -> dict[str, object]:
-    found: dict[str, object] = dict(
-        zip(_added(1), (answer["label"], round(answer["confidence"], 4)), strict=True)
-    )
-    for rank in range(2, top + 1):
-        best = answer["top"][rank - 1] if rank <= len(answer["top"]) else {"label": None, "probability": None}
-        share = best["probability"]
-        found |= zip(_added(rank), (best["label"], share and round(share, 4)), strict=True)
+    found: dict[str, object] = {}
+    for rank, (label, share) in enumerate(_ranked(answer, top), start=1):
+        found |= zip(_added(rank), (label, share and round(share, 4)), strict=True)
     return found
