@@ -1,6 +1,7 @@
 """`repcl forget`, `accept` and `discard`, and what `learn` says about texts and labels it knows."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -249,6 +250,26 @@ def test_a_refused_update_is_accepted(repcl, refused):
     assert "is at revision 2, with 3 classes." in output.out
     assert ModelFolder(refused).current() == 2
     assert repcl("accept", refused).code == 2
+
+
+def marks(repcl, model) -> list[str]:
+    """What the history says behind each revision's deed."""
+    shown = " ".join(repcl("history", model).out.split())
+    return re.findall(r"\((refused[^)]*)\)", shown)
+
+
+def test_the_history_says_that_a_refused_update_was_accepted(repcl, refused):
+    assert marks(repcl, refused) == ["refused"]
+    repcl("accept", refused)
+    assert marks(repcl, refused) == ["refused, then accepted"]
+    told = json.loads(repcl("history", refused, "--json").out)["revisions"][1]
+    assert (told["is_refused"], told["is_accepted"]) == (True, True)
+
+
+def test_an_accepted_update_from_which_more_was_learned_stays_accepted(repcl, refused, tmp_path):
+    repcl("accept", refused)
+    assert repcl("learn", refused, write(tmp_path / "c.csv", "place")).code == 3
+    assert marks(repcl, refused) == ["refused, then accepted", "refused"]
 
 
 def test_a_refused_update_is_discarded(repcl, refused):

@@ -41,12 +41,13 @@ def history(
             for sentence in about_kept(keep_last, gone):
                 sentence_console().print(sentence)
     revisions = folder.history()
+    accepted = _accepted(revisions, current)
     if as_json:
-        found = {"current": current, "revisions": [_plain(one) for one in revisions]}
+        found = {"current": current, "revisions": [_plain(one, accepted) for one in revisions]}
         print_json(found)
         return
     before = [None, *(revision.number for revision in revisions)]
-    rows = [_cells(revision, current, last) for revision, last in zip(revisions, before, strict=False)]
+    rows = [_cells(one, current, last, accepted) for one, last in zip(revisions, before, strict=False)]
     columns = ["revision", "when (UTC)", "what", "texts", "classes", "old before", "old after", "all"]
     console = make_console()
     shown = range(len(columns)) if console.width >= WIDE_ENOUGH else (0, 1, 2, 5, 6)
@@ -113,7 +114,17 @@ def discard(model: Model, wait: Wait = 600.0, as_json: Json = False) -> None:
     sentence_console().print(f"Revision {gone} is deleted; {model} stays at revision {current}.")
 
 
-def _plain(revision: "Revision") -> dict[str, Any]:
+def _accepted(revisions: "list[Revision]", current: int) -> set[int]:
+    """Refused revisions that were used all the same, as far as the folder knows.
+
+    It names the one in use, and which others were made from; one that was left again without a trace stays
+    refused.
+    """
+    used = {current, *(revision.parent for revision in revisions)}
+    return {revision.number for revision in revisions if revision.is_refused and revision.number in used}
+
+
+def _plain(revision: "Revision", accepted: set[int]) -> dict[str, Any]:
     """A revision for programs: everything but the list of files."""
     found = revision.model_dump(mode="json", exclude={"contents"})
     held = revision.contents
@@ -122,10 +133,11 @@ def _plain(revision: "Revision") -> dict[str, Any]:
         "exemplars": held.memory.count,
         "held_out": held.held_out.count,
         "is_refused": revision.is_refused,
+        "is_accepted": revision.number in accepted,
     }
 
 
-def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
+def _cells(revision: "Revision", current: int, before: int | None, accepted: set[int]) -> list[str]:
     """A row of the table; the parent is named where it is not the revision before, as after a rollback."""
     updates = revision.updates
     last = updates[-1] if updates else None
@@ -134,7 +146,7 @@ def _cells(revision: "Revision", current: int, before: int | None) -> list[str]:
         number += f" from {revision.parent}"
     what = "; ".join(described(update) for update in updates) or "saved"
     if revision.is_refused:
-        what += " (refused)"
+        what += " (refused, then accepted)" if revision.number in accepted else " (refused)"
     shares = (last.accuracy_before, last.accuracy_after, last.accuracy) if last else (None, None, None)
     return [
         number,
