@@ -105,6 +105,10 @@ def test_the_model_says_what_it_is(client):
     assert not found["needs_token"]
 
 
+def test_the_model_says_how_long_a_label_may_be(client):
+    assert client.get("/v1/model").json()["limits"]["label_length"] == 500
+
+
 def test_classes_have_counts_and_checked_texts(client):
     found = client.get("/v1/classes").json()
     assert [(one["label"], one["texts"], one["checked"]) for one in found["classes"]] == [

@@ -184,6 +184,7 @@ class LimitsBody(BaseModel):
     texts_per_request: int
     examples_per_request: int
     text_length: int
+    label_length: int
     body_bytes: int
 
 

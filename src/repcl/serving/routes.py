@@ -40,7 +40,13 @@ from repcl.serving.bodies import (
 from repcl.serving.evaluating import evaluated
 from repcl.serving.metrics import MEDIA_TYPE as METRICS_TYPE
 from repcl.serving.model import Question
-from repcl.serving.options import BODY_BYTES, EXAMPLES_PER_REQUEST, TEXT_LENGTH, TEXTS_PER_REQUEST
+from repcl.serving.options import (
+    BODY_BYTES,
+    EXAMPLES_PER_REQUEST,
+    LABEL_LENGTH,
+    TEXT_LENGTH,
+    TEXTS_PER_REQUEST,
+)
 from repcl.serving.orders import Learn, Merge, Order, Remove, Rename, Rollback
 from repcl.serving.problems import MEDIA_TYPE, Problem
 from repcl.serving.service import Service
@@ -113,6 +119,7 @@ async def model(service: Served) -> ModelBody:
             texts_per_request=TEXTS_PER_REQUEST,
             examples_per_request=EXAMPLES_PER_REQUEST,
             text_length=TEXT_LENGTH,
+            label_length=LABEL_LENGTH,
             body_bytes=BODY_BYTES,
         ),
     )

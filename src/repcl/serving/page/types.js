@@ -2,7 +2,7 @@
  * What the service sends, as types for editors and checkers; nothing here runs.
  *
  * @typedef {"sentence" | "relation" | "event"} Kind
- * @typedef {{texts_per_request: number, examples_per_request: number, text_length: number, body_bytes: number}} Limits
+ * @typedef {{texts_per_request: number, examples_per_request: number, text_length: number, label_length: number, body_bytes: number}} Limits
  * @typedef {object} Model
  * @property {string} name
  * @property {string} method
