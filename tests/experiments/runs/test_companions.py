@@ -1,10 +1,18 @@
 """One training of a duet gives the rows of its trained method and of both duets."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
+from repcl.errors import ResultMismatch
 from repcl.experiments import RunStore, run_experiment
+from repcl.experiments.runs.companions import companions
+from repcl.experiments.runs.observers import RunObserver
+from repcl.experiments.runs.spec import RunOptions, RunSpec
+from repcl.experiments.runs.store import Progress
 from tests.conftest import tiny_encoder
 from tests.experiments.runs.test_run import Stop, StopAtTask, toy_stream, without_times
 
@@ -59,11 +67,110 @@ def test_a_shared_training_that_was_stopped_goes_on_with_all_its_rows(tmp_path: 
         assert without_times(ours / "result.json") == without_times(theirs / "result.json")
 
 
-def test_a_training_that_began_without_parts_does_not_write_their_rows(tmp_path: Path) -> None:
+def test_a_training_that_began_without_parts_is_refused_with_them(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run("duet", tmp_path, observer=StopAtTask(1, "initial learning"))
-    run("duet", tmp_path, with_parts=True)
+    with pytest.raises(ResultMismatch, match="made without --with-parts, so that repcl, duet@statistics"):
+        run("duet", tmp_path, with_parts=True)
+
+
+def test_a_finished_run_without_parts_is_refused_with_them(apart: Path, tmp_path: Path) -> None:
+    shutil.copytree(apart / "toy/duet", tmp_path / "toy/duet")
+    with pytest.raises(ResultMismatch, match="made without --with-parts, so that repcl, duet@statistics"):
+        run("duet", tmp_path, with_parts=True)
+
+
+def test_a_finished_run_whose_parts_were_made_apart_is_taken_with_them(apart: Path) -> None:
+    run("duet@statistics", apart, with_parts=True, observer=StopAtTask(0, "initial learning"))
+
+
+def test_a_refused_run_goes_on_without_parts(tmp_path: Path) -> None:
+    with pytest.raises(Stop):
+        run("duet", tmp_path, observer=StopAtTask(1, "initial learning"))
+    with pytest.raises(ResultMismatch):
+        run("duet", tmp_path, with_parts=True)
+    run("duet", tmp_path)
     assert [stored.result.row for stored in RunStore(tmp_path).runs()] == ["duet"]
+
+
+def test_to_start_over_with_parts_forgets_their_rows_of_other_settings(tmp_path: Path) -> None:
+    run("repcl", tmp_path, settings={"batch_size": 4})
+    (tmp_path / "toy/repcl/round-1/analysis.json").write_text("{}")
+    run("duet", tmp_path, with_parts=True, fresh=True)
+    assert not (tmp_path / "toy/repcl/round-1/analysis.json").exists()
+
+
+class AtTask(RunObserver):
+    """Does something when a task begins."""
+
+    def __init__(self, task: int, action: Callable[[], None]) -> None:
+        self.task, self.action = task, action
+
+    def task_begins(self, number: int, tasks: int) -> None:
+        if number == self.task:
+            self.action()
+
+
+def test_a_row_that_its_own_run_finished_meanwhile_stays(tmp_path: Path) -> None:
+    result, made = tmp_path / "toy/repcl/round-1/result.json", []
+
+    def make_alone() -> None:
+        run("repcl", tmp_path)
+        made.append(result.read_bytes())
+
+    run("duet", tmp_path, with_parts=True, observer=AtTask(2, make_alone))
+    assert result.read_bytes() == made[0]
+
+
+@pytest.fixture(scope="module")
+def beside_another(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run beside a process that makes the other duet, waits for the run's lock, and ends unfinished."""
+    out = tmp_path_factory.mktemp("beside")
+    ours, theirs = (RunStore(out).folder("toy", row, 1) for row in ("duet", "duet@statistics"))
+    is_held, has_begun = Event(), Event()
+
+    def make_the_other() -> None:
+        with theirs.lock(waiting=pytest.fail):
+            is_held.set()
+            has_begun.wait()
+            with ours.lock(waiting=lambda _: None):
+                pass
+
+    def make_ours() -> None:
+        is_held.wait()
+        run("duet", out, with_parts=True, observer=AtTask(1, has_begun.set))
+
+    both = [Thread(target=make, daemon=True) for make in (make_the_other, make_ours)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join(timeout=60)
+    return out
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_two_runs_that_bring_each_other_along_both_end_and_no_row_is_lost(
+    row: str, beside_another: Path
+) -> None:
+    assert (beside_another / "toy" / row / "round-1/result.json").exists()
+
+
+def test_a_row_bears_the_settings_that_it_was_trained_with_in_the_duet(tmp_path: Path) -> None:
+    preset = tmp_path / "mine.toml"
+    preset.write_text('extends = "cpu"\n[methods.duet]\nlearning_rate = 0.001\n')
+    options = RunOptions(encoder=tiny_encoder(), preset=str(preset), with_parts=True)
+    rates = [
+        other.run.plan.settings["learning_rate"]
+        for other in companions(RunSpec("duet", toy_stream(), options).resolve())
+    ]
+    assert rates == [0.001, 0.001]
+
+
+def test_embeddings_that_were_read_are_told_of_a_row_with_a_frozen_part(tmp_path: Path) -> None:
+    resolved = RunSpec("duet", toy_stream(), RunOptions(encoder=tiny_encoder(), with_parts=True)).resolve()
+    shared = Progress("of the run", embeddings_read=7, others={"repcl": [], "duet@statistics": []})
+    read = {other.row: other.progress(shared).embeddings_read for other in companions(resolved)}
+    assert read == {"repcl": 0, "duet@statistics": 7}
 
 
 def test_time_of_the_frozen_part_is_not_counted_for_the_trained_method(shared: Path) -> None:

@@ -120,6 +120,50 @@ def test_what_a_worker_sends_replaces_what_an_earlier_run_left(tmp_path):
     assert found == set(files)
 
 
+class Mute:
+    """Hears what a worker tells, and keeps nothing of it."""
+
+    def __init__(self, mailbox: object, index: int) -> None:
+        pass
+
+    def tell(self, event: Event) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def brought_back(workshop, tmp_path_factory) -> Path:
+    """The folder of a driver whose worker did not see it, after a duet with its parts."""
+    out = tmp_path_factory.mktemp("driver")
+    (run,) = resolved(workshop, out, ("duet",), with_parts=True)[:1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ray_runs, "EventSender", Mute)
+        finished = ray_runs.perform_on_worker(0, run, run.stream, None, ray_runs.Driver("mark", os.getcwd()))
+    assert isinstance(finished.outcome, Result)
+    assert not any(out.iterdir())
+    ray_runs._lay_down(run, finished.files)
+    return out
+
+
+@pytest.mark.parametrize("row", ["duet", "repcl", "duet@statistics"])
+def test_all_rows_of_a_run_come_back_from_a_machine_that_does_not_share_the_folder(row, brought_back):
+    folder = brought_back / "tickets" / row / "round-0"
+    assert {path.name for path in folder.iterdir()} == {
+        "predictions.jsonl.gz",
+        "result.json",
+        "wrong-texts.json.gz",
+    }
+
+
+def test_a_row_that_came_from_elsewhere_meanwhile_is_not_replaced(workshop, brought_back, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(brought_back / "tickets/repcl", out / "tickets/repcl")
+    (run,) = resolved(workshop, out, ("duet",), with_parts=True)[:1]
+    files = {"duet": {"result.json": b"{}"}, "repcl": {"result.json": b"other"}, "duet@statistics": {}}
+    ray_runs._lay_down(run, files)
+    own = "tickets/repcl/round-0/result.json"
+    assert (out / own).read_bytes() == (brought_back / own).read_bytes()
+
+
 @pytest.fixture(scope="module")
 def address() -> str:
     """A cluster of one machine with two cores."""

@@ -1,5 +1,6 @@
 """The run store: runs are found and read once, and what is damaged is named."""
 
+import errno
 import gzip
 import json
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from repcl.errors import MissingData, ResultMismatch
 from repcl.experiments import Result, read_result
-from repcl.experiments.runs.store import RunStore
+from repcl.experiments.runs.store import RunFolder, RunStore
 from tests.experiments.made_up import class_names, invent_predictions, write_grid, write_run
 
 NAN = float("nan")
@@ -123,3 +124,18 @@ def test_predictions_of_an_earlier_version_are_read_unpacked_and_go_when_the_run
 def test_a_folder_without_runs_names_a_command_that_makes_some(tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=r"No finished run in .*; `repcl bench` makes some"):
         RunStore(tmp_path).some_runs("repcl bench")
+
+
+def test_a_lock_that_another_holds_is_not_waited_for_if_nobody_wants_to(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with folder.lock(waiting=pytest.fail) as is_ours, folder.lock(waiting=None) as is_theirs:
+        assert (is_ours, is_theirs) == (True, False)
+
+
+def test_without_locks_in_the_file_system_a_run_may_be_made(tmp_path, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("repcl.experiments.runs.store.FileLock.acquire", refuse)
+    with RunFolder(tmp_path / "run").lock(waiting=None) as is_ours:
+        assert is_ours

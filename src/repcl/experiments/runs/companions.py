@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from repcl.data import Example
+from repcl.errors import ResultMismatch, listed
 from repcl.experiments.runs.spec import ResolvedRun, RunSpec
 from repcl.experiments.runs.store import Progress
 from repcl.methods import Method
@@ -45,6 +46,7 @@ class Companion:
             shared.others[self.row],
             self._own(shared.seconds),
             self._own(shared.processor_seconds),
+            embeddings_read=shared.embeddings_read if self.frozen else 0,
             steps=shared.steps,
         )
 
@@ -61,7 +63,8 @@ def companions(run: ResolvedRun) -> list[Companion]:
         return []
     memory = plan.variant if plan.variant not in TRACKS else None
     trained: str = plan.settings["trained"]
-    alone = _resolved(run, f"{trained}@{memory}" if memory else trained, _kept(given, trained, {}))
+    # what it was trained with, wherever the duet has it from: a preset may say other things of it alone
+    alone = _resolved(run, f"{trained}@{memory}" if memory else trained, _kept(plan.settings, trained, {}))
     found = [Companion(alone, ())]
     for track in TRACKS:
         if memory is None and track != plan.variant:
@@ -106,14 +109,45 @@ def kept_bytes(run: ResolvedRun, learner: Method) -> int:
     return sum(part.statistics_bytes() for part in parts)
 
 
-def lasting(others: Iterable[Companion], progress: Progress) -> list[Companion]:
-    """Those that were measured after every task so far; a run that began without them cannot add them."""
-    done = len(progress.predictions)
-    return [other for other in others if len(progress.others.get(other.row, ())) == done]
+def check_parts(run: ResolvedRun) -> None:
+    """Refuse a run that was made, or begun, without a row that it should bring along: it cannot add one.
+
+    A run writes its own result after those of its companions. So a row that is missing beside a finished run
+    was never measured.
+    """
+    folder = run.folder
+    if folder is None or run.options.fresh or not run.options.with_parts:
+        return
+    reached = None if folder.is_finished else folder.progress()
+    if not folder.is_finished and reached is None:
+        return
+    missing = [other.row for other in companions(run) if not _is_measured(other, reached)]
+    if missing:
+        raise ResultMismatch(
+            f"{folder.path} holds a run made without --with-parts, so that {listed(missing)} cannot come out "
+            "of it: run what is missing by itself, or use --fresh or another --out."
+        )
+
+
+def _is_measured(other: Companion, reached: Progress | None) -> bool:
+    """Whether a row was measured after every task that an unfinished run has behind it."""
+    return reached is not None and len(reached.others.get(other.row, ())) == len(reached.predictions)
+
+
+def start_over(run: ResolvedRun) -> None:
+    """Forget what was made of a run before, and of the rows beside it that no other process is making."""
+    if run.folder is None:
+        return
+    run.folder.start_over()
+    for folder in (other.run.folder for other in companions(run)):
+        if folder is not None and folder.path.exists():
+            with folder.lock(waiting=None) as is_ours:
+                if is_ours:
+                    folder.start_over()
 
 
 def _kept(given: Mapping[str, Any], name: str, meant: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a run's changed settings that another row has as well; its parts are its own affair."""
+    """Those of a run's settings that another row has as well; its parts are its own affair."""
     fields = method_class(name).settings_class(meant).model_fields
     return {key: value for key, value in given.items() if key in fields and key != "frozen"}
 

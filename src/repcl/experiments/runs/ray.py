@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from repcl.data import TaskStream
 from repcl.errors import InvalidSetting
+from repcl.experiments.runs.companions import check_parts, companions, start_over
 from repcl.experiments.runs.observers import Ended, Event, Listener, Note, StepEnds
 from repcl.experiments.runs.pool import Failure, attempt, failure_of
 from repcl.experiments.runs.ray_cluster import Resources, ray_cluster, resources_of_run
@@ -98,7 +99,8 @@ class RayPool:
         run = self.runs[index]
         try:
             if run.options.fresh:
-                _folder(run).start_over()
+                start_over(run)
+            check_parts(run)
             finished = run.earlier()
             if finished is None and run.spec.stream not in self.streams:
                 self.streams[run.spec.stream] = ray.put(run.stream)
@@ -111,9 +113,8 @@ class RayPool:
         self._send(index)
 
     def _send(self, index: int) -> None:
-        # Starting over has been done here: a second attempt must not throw away what the first one reached.
         run = self.runs[index]
-        sent = _with_options(run, replace(run.options, fresh=False))
+        sent = _begun(run)
         perform = self.perform.options(**self.resources[index])
         task = perform.remote(index, sent, self.streams[run.spec.stream], self.mailbox, self.driver)
         self.running[task] = index
@@ -134,7 +135,7 @@ class RayPool:
         try:
             finished: FinishedRun = ray.get(task)
             if finished.files:
-                _folder(run).lay_down(finished.files)
+                _lay_down(run, finished.files)
             outcome = finished.outcome
         except lost as error:
             self.lost[index] += 1
@@ -177,10 +178,15 @@ class Driver:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a task came to, and the files of its folder where the driver cannot see them."""
+    """What a task came to, and files that the driver cannot see.
+
+    Attributes:
+        outcome: of the run.
+        files: by the name of each row that the run made; empty where the driver sees the folder.
+    """
 
     outcome: Result | Failure
-    files: Mapping[str, bytes]
+    files: Mapping[str, Mapping[str, bytes]]
 
 
 def perform_on_worker(
@@ -197,7 +203,8 @@ def perform_on_worker(
         moved = _with_options(run, replace(run.options, out=Path(out)))
         moved = replace(moved, folder=_folder(moved))
         outcome = attempt(moved, make_run, tell)
-        return FinishedRun(outcome, {} if isinstance(outcome, Failure) else _folder(moved).files())
+        made = [] if isinstance(outcome, Failure) else RunStore(out).runs()
+        return FinishedRun(outcome, {one.result.row: RunFolder(one.folder).files() for one in made})
 
 
 class EventSender:
@@ -248,6 +255,19 @@ def open_mailbox() -> Any:
 
 def _with_options(run: ResolvedRun, options: RunOptions) -> ResolvedRun:
     return replace(run, spec=replace(run.spec, options=options))
+
+
+def _begun(run: ResolvedRun) -> ResolvedRun:
+    """The run as it is sent: a second attempt must not throw away what the first one reached."""
+    return _with_options(run, replace(run.options, fresh=False))
+
+
+def _lay_down(run: ResolvedRun, files: Mapping[str, Mapping[str, bytes]]) -> None:
+    """Write the rows that a run made elsewhere, its own last; those that are there by now stay."""
+    for other in companions(_begun(run)):
+        if other.run.folder is not None and other.row in files:
+            other.run.folder.lay_down(files[other.row])
+    _folder(run).lay_down(files[run.plan.row])
 
 
 def _out(run: ResolvedRun) -> Path:

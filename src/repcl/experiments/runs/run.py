@@ -1,7 +1,7 @@
 """One run: a method learns a stream task by task, is tested after each, and can be stopped at any moment."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
@@ -18,10 +18,11 @@ from repcl.experiments.representations.capture import Capture
 from repcl.experiments.runs.companions import (
     Companion,
     answers,
+    check_parts,
     companions,
     kept_bytes,
-    lasting,
     shared_settings,
+    start_over,
 )
 from repcl.experiments.runs.observers import (
     LossRecord,
@@ -48,6 +49,8 @@ from repcl.experiments.runs.wrong_texts import find_wrong_texts
 from repcl.methods import Method, build_method
 from repcl.model import ALONE, Encoder, Processes
 from repcl.training import Stage
+
+Waiting = Callable[[str], None]
 
 
 def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default)
@@ -119,11 +122,11 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
     reporter = None if tell is None else Reporter(tell)
     with torch_threads(run.options.threads), _locked(run, tell):
         finished = agreed_result(run)
+        check_parts(run)
         if finished is not None:
             return finished
         others = companions(run)
         learner, progress = _first_or_next_task(run, others)
-        others = lasting(others, progress)
         with tracked(
             run.options.report_to if run.options.processes.is_first else (),
             run.folder.tracking if run.folder is not None else Path(),
@@ -133,10 +136,33 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
         ) as trackers:
             observers = [one for one in (reporter, observer, *trackers) if one]
             _learn_stream(run, learner, progress, observers, others)
-        for other in others:
-            with _locked(other.run, tell):
-                _finish(other.run, learner, other.progress(progress))
+        held = [other for other in others if not _finish_beside(other, learner, progress, waiting=None)]
+        if not held:
+            return _finish(run, learner, progress)
+    # Other processes make these rows and may wait for this run, so its lock is let go while we wait for them.
+    # Its own result comes last: a finished run then has all its rows, even if another process was killed.
+    for other in held:
+        _finish_beside(other, learner, progress, waiting=_waiting(tell))
+    with _locked(run, tell):
         return _finish(run, learner, progress)
+
+
+def _finish_beside(other: Companion, learner: Method, progress: Progress, *, waiting: Waiting | None) -> bool:
+    """Write a row that came out of a run, unless it is there by now; whether it is there in the end.
+
+    Args:
+        other: the row.
+        learner: what was trained.
+        progress: of the run.
+        waiting: is told if another process is making the row, and we wait for it; without it, nobody waits.
+    """
+    folder = other.run.folder
+    if folder is None or not other.run.options.processes.is_first:
+        return True
+    with folder.lock(waiting=waiting) as is_ours:
+        if is_ours and folder.earlier(other.run.fingerprint) is None:
+            _finish(other.run, learner, other.progress(progress))
+    return is_ours
 
 
 def _finish(run: ResolvedRun, learner: Method, progress: Progress) -> Result:
@@ -148,18 +174,23 @@ def _finish(run: ResolvedRun, learner: Method, progress: Progress) -> Result:
     return result
 
 
-def _locked(run: ResolvedRun, tell: Tell | None) -> AbstractContextManager[None]:
+def _locked(run: ResolvedRun, tell: Tell | None) -> AbstractContextManager[bool | None]:
     """The lock of the run's folder, held by the first process; a run without a folder needs none."""
     if run.folder is None or not run.options.processes.is_first:
         return nullcontext()
-    return run.folder.lock(waiting=lambda text: tell(Note(text)) if tell is not None else None)
+    return run.folder.lock(waiting=_waiting(tell))
+
+
+def _waiting(tell: Tell | None) -> Waiting:
+    """What passes on, as a note, that we wait for another process."""
+    return lambda text: tell(Note(text)) if tell is not None else None
 
 
 def agreed_result(run: ResolvedRun) -> Result | None:
     """The result of an earlier run, if there is one; all processes must see the same of it."""
     processes, folder = run.options.processes, run.folder
     if folder is not None and run.options.fresh and processes.is_first:
-        folder.start_over()
+        start_over(run)
     if not processes.is_equal_everywhere(run.fingerprint):
         raise ProcessesDisagree(
             "Expected the same data, settings and version of repcl for every process, found others on "

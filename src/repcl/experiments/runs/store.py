@@ -126,7 +126,9 @@ class RunStore:
     def _runs(self) -> list["StoredRun"]:
         levels = ("*/*/round-*/", "*/round-*/", "round-*/", "")
         paths = {file for level in levels for file in self.path.glob(f"{level}{RESULT}")}
-        runs = [StoredRun(path.parent, read_result(path)) for path in sorted(paths)]
+        found = [StoredRun(path.parent, read_result(path)) for path in sorted(paths)]
+        # a copy under another name, `round-0-old`, would count as one more round
+        runs = [run for run in found if run.folder.absolute().name == f"round-{run.result.round}"]
         return sorted(runs, key=lambda run: (run.result.benchmark, run.result.row, run.result.round))
 
 
@@ -222,28 +224,32 @@ class RunFolder:
         return result
 
     @contextmanager
-    def lock(self, *, waiting: Callable[[str], None]) -> Iterator[None]:
+    def lock(self, *, waiting: Callable[[str], None] | None) -> Iterator[bool]:
         """Let one process at a time make the run; another one waits, and then finds it finished.
 
         Args:
-            waiting: is told once, in words, if another process is making the run.
+            waiting: is told once, in words, if another process is making the run; without it, nobody waits.
+
+        Yields:
+            Whether the run may be made here: False if another process is making it and nobody waits.
         """
         self._refuse_foreign()
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / LOCK, fallback_to_soft=False)
+        lock, is_ours = FileLock(self.path / LOCK, fallback_to_soft=False), True
         try:
             with suppress(Timeout):
                 lock.acquire(timeout=0)
-            if not lock.is_locked:
+            if not lock.is_locked and waiting is not None:
                 waiting(f"Waiting for another process that makes the run in {self.path}.")
                 lock.acquire()
+            is_ours = lock.is_locked
         except OSError as error:
             if error.errno not in NO_LOCKS:
                 raise
         try:
             if lock.is_locked:
                 self._sweep()
-            yield
+            yield is_ours
         finally:
             if lock.is_locked and self.is_finished:
                 remove_quietly(self.path / LOCK)  # whoever waits for it finds the result
