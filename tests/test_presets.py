@@ -7,6 +7,7 @@ import pytest
 from repcl.analysis.estimator_settings import EstimatorSettings
 from repcl.benchmarks import BENCHMARKS
 from repcl.errors import LONGEST_SENTENCE, InvalidSetting, RepclError, UnknownName
+from repcl.experiments.runs.spec import settle_settings
 from repcl.methods import METHODS, make_settings
 from repcl.presets import PRESETS, load_preset, parse_overrides
 from repcl.presets.loader import TOP_LEVEL
@@ -322,3 +323,53 @@ def test_an_option_of_any_depth_or_length_is_a_word_or_refused(value):
     with pytest.raises(RepclError) as caught:
         chosen()
     assert len(str(caught.value)) <= LONGEST_SENTENCE
+
+
+FEA_DUET = 'extends = "cpu"\n[methods.duet]\ntrained = "fea"\ninfomax_weight = 0.25\n'
+
+
+def settled(folder, text, method="duet", kind="sentence", **changed):
+    """All settings of a method under a preset file."""
+    (folder / "mine.toml").write_text(text)
+    return settle_settings(method, "own", kind, preset=str(folder / "mine.toml"), settings=changed)
+
+
+def test_a_preset_may_choose_the_parts_of_a_duet_and_their_settings(tmp_path):
+    assert settled(tmp_path, FEA_DUET).infomax_weight == 0.25
+
+
+def test_a_part_that_a_preset_chooses_has_the_settings_of_its_own_table(tmp_path):
+    assert settled(tmp_path, FEA_DUET + "[methods.fea]\nlearning_rate = 0.002\n").learning_rate == 0.002
+
+
+def test_a_preset_may_choose_the_parts_for_one_input_kind_only(tmp_path):
+    text = 'extends = "cpu"\n[kinds.event.duet]\ntrained = "fea"\n'
+    assert settled(tmp_path, text, kind="event").trained == "fea"
+    assert settled(tmp_path, text, kind="sentence").trained == "repcl"
+
+
+def test_settings_of_a_part_may_stand_in_a_preset_that_extends_the_one_that_chose_it(tmp_path):
+    (tmp_path / "base.toml").write_text(FEA_DUET)
+    text = f'extends = "{tmp_path / "base.toml"}"\n[methods.duet]\ninfomax_weight = 0.5\n'
+    assert settled(tmp_path, text).infomax_weight == 0.5
+
+
+def test_a_part_that_is_typed_wins_over_that_of_the_preset(tmp_path):
+    found = settled(tmp_path, FEA_DUET, trained="kcn")
+    assert found.trained == "kcn"
+    assert not hasattr(found, "infomax_weight")
+
+
+def test_a_variant_wins_over_the_parts_of_the_preset(tmp_path):
+    assert settled(tmp_path, FEA_DUET + 'frozen = ["tower"]\n', "duet@statistics").frozen == ("vote",)
+
+
+def test_a_setting_of_no_part_that_a_preset_chooses_is_refused(tmp_path):
+    with pytest.raises(UnknownName, match="No setting 'crazy_weight'"):
+        settled(tmp_path, FEA_DUET + "crazy_weight = 1\n")
+
+
+def test_settings_of_a_part_that_the_preset_chooses_may_be_typed(tmp_path):
+    (tmp_path / "mine.toml").write_text(FEA_DUET)
+    preset = load_preset(str(tmp_path / "mine.toml"))
+    assert parse_overrides(["infomax_weight=0.5"], ["duet"], preset) == {"duet": {"infomax_weight": 0.5}}

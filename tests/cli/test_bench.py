@@ -36,6 +36,31 @@ def test_a_method_that_does_not_take_the_input_is_a_row_of_dashes_and_no_failure
     assert re.search(r"│ aca +│ +– │ +– │ +– │", output.out)
 
 
+def test_parts_of_methods_without_any_are_said_to_have_no_effect(repcl, data_file, encoder_folder, tmp_path):
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--with-parts")
+    assert output.code == 0, output.err
+    assert "Note: --with-parts has no effect on fea: only a duet has parts." in output.out
+
+
+def test_parts_of_a_duet_that_was_made_without_them_are_refused_before_anything_runs(
+    repcl, data_file, encoder_folder, tmp_path
+):
+    words = ("--benchmark", data_file, "--tasks", 2, "--encoder", encoder_folder, "--out", tmp_path, *CHEAP)
+    assert repcl("bench", *words, "--method", "duet").code == 0
+    output = repcl("bench", *words, "--method", "fea", "--method", "duet", "--with-parts")
+    assert output.code == 2
+    assert "made without --with-parts" in output.err
+    assert not (tmp_path / "tickets/fea").exists()
+
+
+@pytest.mark.parametrize("command", ["bench", "tune"])
+def test_chosen_rounds_and_their_number_together_are_refused(repcl, data_file, command):
+    words = ("--benchmark", data_file, "--method", "fea", "--out", "x", "--round", 3, "--rounds", 2)
+    output = repcl(command, *words)
+    assert output.code == 2
+    assert "Expected --round or --rounds, found both" in output.err
+
+
 def test_bench_again_does_not_run_again(repcl, data_file, encoder_folder, tmp_path):
     bench(repcl, data_file, encoder_folder, tmp_path / "runs")
     output = bench(repcl, data_file, encoder_folder, tmp_path / "runs")

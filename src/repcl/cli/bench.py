@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,7 +31,10 @@ from repcl.cli.options import (
     TextColumnOption,
     WorkersOption,
 )
-from repcl.cli.runs import checked_runs, finish, make_runs, refuse_shared_names, typed_command
+from repcl.cli.runs import checked_runs, chosen_rounds, finish, make_runs, refuse_shared_names, typed_command
+
+if TYPE_CHECKING:
+    from repcl.presets import Preset
 
 BenchmarksOption = Annotated[
     list[str], typer.Option(help="A name from `repcl list benchmarks`, or a data file. Repeatable.")
@@ -65,8 +68,9 @@ def bench(
     method: MethodsOption,
     out: OutOption,
     rounds: Annotated[
-        int, typer.Option(min=1, help="How many rounds (class orders, splits and seeds), from round 0.")
-    ] = 1,
+        int | None,
+        typer.Option(min=1, help="How many rounds (class orders, splits, seeds), from round 0; default: 1."),
+    ] = None,
     round: RoundsOption = None,
     encoder: EncoderOption = None,
     preset: PresetOption = "cpu",
@@ -99,10 +103,13 @@ def bench(
 ) -> None:
     """Compare methods: learn benchmarks task by task and measure what is remembered."""
     from repcl.benchmarks import StreamSpec
+    from repcl.experiments.runs.companions import DUET, check_parts
     from repcl.experiments.runs.spec import RunOptions, RunSpec
+    from repcl.methods.variants import split_variant
     from repcl.presets import load_preset
 
-    processes, chosen = processes_of(context), load_preset(preset)
+    numbers, chosen = chosen_rounds(round, rounds, first=0), load_preset(preset)
+    processes = processes_of(context)
     at_a_time = runs_at_a_time(processes, workers=workers, device=device, ray=ray)
     streams = [
         StreamSpec(
@@ -124,7 +131,7 @@ def bench(
             protocol=protocol,
         )
         for name in dict.fromkeys(benchmark)
-        for number in dict.fromkeys(round or range(rounds))
+        for number in numbers
     ]
     refuse_shared_names(streams)
     options = RunOptions(
@@ -140,25 +147,30 @@ def bench(
         with_parts=with_parts,
     )
     console = make_console(is_quiet=not processes.is_first)
-    settings = _settings(method, set_ or [], memory_per_class)
+    settings = _settings(method, set_ or [], memory_per_class, chosen)
     without = [name for name, changed in settings.items() if "memory_per_class" not in changed]
     if memory_per_class is not None and without:
         console.print(
             f"Note: --memory-per-class has no effect on {', '.join(without)}: they keep no exemplars."
         )
+    undivided = [name for name in settings if split_variant(name)[0] != DUET]
+    if with_parts and undivided:
+        console.print(f"Note: --with-parts has no effect on {', '.join(undivided)}: only a duet has parts.")
     specs = [
         RunSpec(name, stream, replace(options, settings=changed))
         for stream in streams  # runs on the same data stand together: a worker then reads them once
         for name, changed in settings.items()
     ]
     runs, skipped = checked_runs(specs, console)
+    for run in runs:
+        check_parts(run)  # refused before the work, not after it
     outcomes = make_runs(runs, console, workers=workers if ray else at_a_time, ray=ray)
     if processes.is_first:
         finish(outcomes, skipped, out, console)
 
 
 def _settings(
-    methods: Sequence[str], pairs: Iterable[str], memory_per_class: int | None
+    methods: Sequence[str], pairs: Iterable[str], memory_per_class: int | None, preset: "Preset"
 ) -> dict[str, dict[str, Any]]:
     """What the user wants to be different about the settings of each method, with `@variant` or without."""
     from repcl.methods.build import method_class
@@ -166,7 +178,7 @@ def _settings(
     from repcl.presets import parse_overrides
 
     names = {method: split_variant(method)[0] for method in methods}
-    overrides = parse_overrides(pairs, dict.fromkeys(names.values()))
+    overrides = parse_overrides(pairs, dict.fromkeys(names.values()), preset)
     for name, changed in overrides.items():
         if memory_per_class is not None and "memory_per_class" in method_class(name).Settings.model_fields:
             changed["memory_per_class"] = memory_per_class

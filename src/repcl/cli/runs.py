@@ -35,6 +35,13 @@ def refuse_shared_names(streams: "Sequence[StreamSpec]") -> None:
             )
 
 
+def chosen_rounds(round: Sequence[int] | None, rounds: int | None, *, first: int) -> list[int]:
+    """The rounds that `--round` names, each once, or the first so many, or one."""
+    if round and rounds is not None:
+        raise InvalidSetting("Expected --round or --rounds, found both: name each round, or say how many.")
+    return list(dict.fromkeys(round or range(first, first + (rounds or 1))))
+
+
 class Checked(NamedTuple):
     """What was asked for: runs that can be made, and what is skipped, each as the benchmark and the row."""
 

@@ -27,7 +27,7 @@ from repcl.cli.options import (
     TextColumnOption,
     WorkersOption,
 )
-from repcl.cli.runs import typed_command
+from repcl.cli.runs import chosen_rounds, typed_command
 
 if TYPE_CHECKING:
     from repcl.experiments.tuning.search import Engine, Search
@@ -47,8 +47,9 @@ def tune(
         int, typer.Option(min=1, help="How many trials; the first takes the preset's own settings.")
     ] = 20,
     rounds: Annotated[
-        int, typer.Option(min=1, help="How many rounds, from round 5; the score is their mean.")
-    ] = 1,
+        int | None,
+        typer.Option(min=1, help="How many rounds, from round 5; the score is their mean; default: 1."),
+    ] = None,
     round: RoundsOption = None,
     space: Annotated[
         Path | None, typer.Option(help="TOML file with the settings to search and their ranges.")
@@ -88,7 +89,7 @@ def tune(
     if ray is not None:
         check_reachable(ray)
     chosen, name = load_preset(preset), split_variant(method)[0]
-    numbers = list(dict.fromkeys(round)) if round else list(range(OWN_ROUND, OWN_ROUND + rounds))
+    numbers = chosen_rounds(round, rounds, first=OWN_ROUND)
     streams = [
         StreamSpec(
             name=benchmark,

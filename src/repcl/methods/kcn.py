@@ -34,8 +34,8 @@ class KCNSettings(DistillingSettings):
     search: ClassVar[Mapping[str, Dimension]] = {
         **DistillingSettings.search,
         "temperature": Range(1.0, 5.0),
-        "prediction_weight": Range(0.1, 2.0, is_log=True),
-        "feature_weight": Range(0.1, 2.0, is_log=True),
+        "prediction_weight": Range(0.1, 2.0, is_log=True, unless={"combination": "paired"}),
+        "feature_weight": Range(0.1, 2.0, is_log=True, unless={"combination": "paired"}),
     }
 
 

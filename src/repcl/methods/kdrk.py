@@ -52,8 +52,8 @@ class KDRKSettings(DistillingSettings):
     search: ClassVar[Mapping[str, Dimension]] = {
         **DistillingSettings.search,
         "temperature": Range(1.0, 5.0),
-        "gate": Range(0.0, 0.5),
-        "none_threshold": Range(0.5, 0.99),
+        "gate": Range(0.0, 0.5, unless={"transfer": "none"}),
+        "none_threshold": Range(0.5, 0.99, unless={"virtual_none": False}),
     }
 
 

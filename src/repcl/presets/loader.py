@@ -66,20 +66,30 @@ class Preset:
             method: its name.
             benchmark: the name of the data.
             kind: of input.
-            chosen: settings that were chosen already; they decide which parts a method has.
+            chosen: settings that were chosen already; on a method's parts they have the last word.
         """
         own_class = method_class(method)
-        known = own_class.settings_class(chosen or {}).model_fields
-        names = (*own_class.parts_of(chosen or {}), method)
+        decided = {**self._said_of([method], benchmark, kind), **(chosen or {})}
+        known = own_class.settings_class(decided).model_fields
+        said = self._said_of([*own_class.parts_of(decided), method], benchmark, kind)
+        return {key: value for key, value in said.items() if key in known}
+
+    def known_settings(self, method: str) -> Collection[str]:
+        """The settings that a method has with any of the parts that the preset chooses for it."""
+        return _known_settings(method, self.layers)
+
+    def _said_of(self, methods: Iterable[str], benchmark: str, kind: InputKind) -> dict[str, Any]:
+        """All that is said about methods, whether they know it or not; later layers and methods win."""
+        names = list(methods)
         settings: dict[str, Any] = {}
         for tables in self.layers:
             of_kind = tables.get("kinds", {}).get(kind, {})
             of_benchmark = tables.get("benchmarks", {}).get(benchmark, {})
             for shared in (tables.get("all", {}), of_kind.get("all", {}), of_benchmark.get("all", {})):
-                settings |= {key: value for key, value in shared.items() if key in known}
+                settings |= shared
             for own in (tables.get("methods", {}), of_kind, of_benchmark):
                 for name in names:
-                    settings |= {key: value for key, value in own.get(name, {}).items() if key in known}
+                    settings |= own.get(name, {})
         return settings
 
 
@@ -91,9 +101,9 @@ def load_preset(name: str) -> Preset:
 def _load(name: str, extended_by: tuple[str, ...]) -> Preset:
     tables = parse_toml(_text(name), f"Preset {shortened(name)}")
     _check_tables(tables)
-    _check_names(tables)
     chain = (*extended_by, name)
     base = _base(tables["extends"], chain) if "extends" in tables else Preset(name)
+    _check_names(tables, base)
     preset = Preset(
         name=name,
         encoder=tables.get("encoder", base.encoder),
@@ -129,15 +139,23 @@ def _text(name: str) -> str:
     return read_text(path, f"Preset {shortened(name)}")
 
 
-def parse_overrides(pairs: Iterable[str], methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """`KEY=VALUE` for every method that has the key, `METHOD.KEY=VALUE` for one; by method."""
+def parse_overrides(
+    pairs: Iterable[str], methods: Iterable[str], preset: Preset | None = None
+) -> dict[str, dict[str, Any]]:
+    """`KEY=VALUE` for every method that has the key, `METHOD.KEY=VALUE` for one; by method.
+
+    Args:
+        pairs: as they were typed.
+        methods: those that were chosen.
+        preset: may choose the parts of a method, whose settings it then has.
+    """
     chosen = list(methods)
     overrides: dict[str, dict[str, Any]] = {name: {} for name in chosen}
     given = [_parsed_pair(pair) for pair in pairs]
-    fields = {
-        name: _fields(name, {key: value for method, key, value in given if method in ("", name)})
-        for name in chosen
-    }
+    fields: dict[str, dict[str, None]] = {}
+    for name in chosen:
+        typed = _fields(name, {key: value for method, key, value in given if method in ("", name)})
+        fields[name] = dict.fromkeys([*typed, *(preset.known_settings(name) if preset else ())])
     for method, key, value in given:
         if method and method not in overrides:
             raise UnknownName("chosen method", method, chosen)
@@ -214,7 +232,7 @@ def _wrong_type(name: str, expected: str, found: Any) -> InvalidSetting:
     )
 
 
-def _check_names(tables: Mapping[str, Any]) -> None:
+def _check_names(tables: Mapping[str, Any], base: Preset) -> None:
     _require_known("preset entry", tables, sorted(TOP_LEVEL))
     _require_known("input kind", tables.get("kinds", {}), get_args(InputKind))
     _require_known(
@@ -226,7 +244,15 @@ def _check_names(tables: Mapping[str, Any]) -> None:
     for group in (tables.get("methods", {}), *_groups(tables)):
         for method, settings in group.items():
             if method != "all":
-                _require_known("setting", settings, _fields(method))
+                known = _known_settings(method, (*base.layers, tables))
+                _require_known("setting", settings, known)
+
+
+def _known_settings(method: str, layers: Iterable[Mapping[str, Any]]) -> Collection[str]:
+    """The settings that a method has by itself, or with the parts that any of these tables chooses for it."""
+    groups = [group for tables in layers for group in (tables.get("methods", {}), tables, *_groups(tables))]
+    chosen = [group[name] for group in groups for name in ("all", method) if name in group]
+    return dict.fromkeys(field for values in ({}, *chosen) for field in _fields(method, values))
 
 
 def _require_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:

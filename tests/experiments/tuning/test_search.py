@@ -244,6 +244,17 @@ def test_all_settings_survive_the_preset_file(workshop, tmp_path, method):
     assert plan_run(method, stream, preset=str(path)).settings == search.plans[0].settings
 
 
+@pytest.mark.parametrize(
+    ("row", "settings"),
+    [("duet@statistics", {"maps": 2}), ("duet", {"trained": "fea"}), ("duet@memory-5", {})],
+)
+def test_the_preset_file_of_a_duet_gives_its_settings_again(workshop, tmp_path, row, settings):
+    search = make_search(workshop, tmp_path, row, settings=settings)
+    path = write_preset(search, go(search, 1), "repcl tune")
+    stream = load_benchmark("demo", round=0)
+    assert plan_run(row, stream, preset=str(path)).settings == search.plans[0].settings
+
+
 def test_lists_and_quotes_are_written_as_toml():
     assert toml_value(("a", 'b "quoted"')) == '["a", "b \\"quoted\\""]'
     assert toml_value(5e-05) == "5e-05"

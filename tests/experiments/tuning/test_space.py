@@ -3,10 +3,13 @@
 import pytest
 
 from repcl.benchmarks import BENCHMARKS
+from repcl.data import InputKind
 from repcl.errors import InvalidData, InvalidSetting, RepclError, UnknownName
+from repcl.experiments.runs.spec import settle_settings
 from repcl.experiments.tuning.space import fit_space, load_space
 from repcl.methods import METHODS, make_settings
 from repcl.methods.search_ranges import Choices, Range
+from repcl.methods.variants import split_variant, variant_settings
 from repcl.presets import PRESETS, load_preset
 
 
@@ -20,7 +23,8 @@ def settings_of(method: str, preset: str = "cpu", benchmark: str = "hwu64") -> d
 def test_the_ranges_of_a_method_hold_the_settings_of_every_preset(method, preset):
     for benchmark in BENCHMARKS:
         settings = settings_of(method, preset, benchmark)
-        space = fit_space(load_space(method), method, settings, fixed=())
+        kind = BENCHMARKS[benchmark].kind
+        space = fit_space(load_space(method), method, settings, kind=kind, fixed=())
         for key, dimension in space.items():
             if isinstance(dimension, Range):
                 assert dimension.low <= settings[key] <= dimension.high
@@ -30,7 +34,7 @@ def test_the_ranges_of_a_method_hold_the_settings_of_every_preset(method, preset
 
 def test_a_method_without_settings_has_nothing_to_search():
     with pytest.raises(InvalidSetting, match="Nothing to search for ncm"):
-        fit_space(load_space("ncm"), "ncm", settings_of("ncm"), fixed=())
+        fit_space(load_space("ncm"), "ncm", settings_of("ncm"), kind="sentence", fixed=())
 
 
 def test_repcl_is_searched_in_the_weights_of_its_losses_too():
@@ -40,17 +44,19 @@ def test_repcl_is_searched_in_the_weights_of_its_losses_too():
 
 
 def test_a_range_is_widened_to_hold_the_presets_own_value():
-    space = fit_space({"learning_rate": Range(1e-4, 2e-4)}, "fea", settings_of("fea"), fixed=())
+    space = fit_space(
+        {"learning_rate": Range(1e-4, 2e-4)}, "fea", settings_of("fea"), kind="sentence", fixed=()
+    )
     assert space == {"learning_rate": Range(5e-5, 2e-4)}
 
 
 def test_choices_gain_the_presets_own_value():
-    space = fit_space({"batch_size": Choices((8, 16))}, "fea", settings_of("fea"), fixed=())
+    space = fit_space({"batch_size": Choices((8, 16))}, "fea", settings_of("fea"), kind="sentence", fixed=())
     assert space == {"batch_size": Choices((8, 16, 32))}
 
 
 def test_a_fixed_setting_is_not_searched():
-    space = fit_space(load_space("fea"), "fea", settings_of("fea"), fixed={"learning_rate"})
+    space = fit_space(load_space("fea"), "fea", settings_of("fea"), kind="sentence", fixed={"learning_rate"})
     assert set(space) == {"head_learning_rate", "head_dropout"}
 
 
@@ -64,8 +70,11 @@ def test_a_fixed_setting_is_not_searched():
 )
 def test_settings_of_a_term_that_is_switched_off_are_not_searched(switched_off, idle):
     settings, space = settings_of("repcl"), load_space("repcl")
-    searched = fit_space(space, "repcl", settings, fixed=())
-    assert searched.keys() - fit_space(space, "repcl", settings | switched_off, fixed=()).keys() == idle
+    searched = fit_space(space, "repcl", settings, kind="sentence", fixed=())
+    assert (
+        searched.keys() - fit_space(space, "repcl", settings | switched_off, kind="sentence", fixed=()).keys()
+        == idle
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,9 +165,66 @@ def test_a_hostile_file_gets_one_short_sentence(tmp_path, content):
 
 def test_an_end_outside_what_the_setting_allows_is_refused():
     with pytest.raises(InvalidSetting, match=r"head_dropout = 1.5"):
-        fit_space({"head_dropout": Range(0.0, 1.5)}, "fea", settings_of("fea"), fixed=())
+        fit_space({"head_dropout": Range(0.0, 1.5)}, "fea", settings_of("fea"), kind="sentence", fixed=())
 
 
 def test_a_range_needs_a_number_in_the_preset_to_start_from():
     with pytest.raises(InvalidSetting, match="memory_total is None in the preset"):
-        fit_space({"memory_total": Range(10, 20, is_whole=True)}, "fea", settings_of("fea"), fixed=())
+        fit_space(
+            {"memory_total": Range(10, 20, is_whole=True)},
+            "fea",
+            settings_of("fea"),
+            kind="sentence",
+            fixed=(),
+        )
+
+
+def searched(row: str, kind: InputKind = "sentence", **changed: object) -> set[str]:
+    """The names of what is searched for a row of a table, with these settings beside it."""
+    name, variant = split_variant(row)
+    settings = settle_settings(row, "own", kind, settings=changed).model_dump()
+    fixed = {*variant_settings(name, variant), *changed}
+    return {*fit_space(load_space(name, settings=settings), name, settings, kind=kind, fixed=fixed)}
+
+
+@pytest.mark.parametrize(
+    ("row", "plain", "idle"),
+    [
+        ("kcn@paired", "kcn", {"prediction_weight", "feature_weight"}),
+        ("kdrk@no-transfer", "kdrk", {"gate"}),
+        ("kdrk@no-none", "kdrk", {"none_threshold"}),
+    ],
+)
+def test_what_a_variant_leaves_idle_is_not_searched(row, plain, idle):
+    assert searched(plain) - searched(row) == idle
+
+
+@pytest.mark.parametrize("method", ["fea", "joint", "sequential"])
+def test_dropout_is_not_searched_on_events_whose_classifier_has_no_hidden_layer(method):
+    assert searched(method, "relation") - searched(method, "event") == {"head_dropout"}
+
+
+def test_dropout_of_a_trained_part_is_not_searched_on_events_either():
+    assert "head_dropout" in searched("duet", trained="fea")
+    assert "head_dropout" not in searched("duet", "event", trained="fea")
+
+
+def test_dropout_is_searched_on_events_where_a_method_has_a_hidden_layer_of_its_own():
+    settings = settle_settings("emar", "own", "event").model_dump()
+    space = fit_space({"head_dropout": Range(0.0, 0.5)}, "emar", settings, kind="event", fixed=())
+    assert set(space) == {"head_dropout"}
+
+
+def test_the_duet_of_the_other_track_is_searched_like_the_duet():
+    assert searched("duet@statistics") == searched("duet")
+
+
+def test_a_duet_is_searched_where_its_trained_part_is():
+    assert searched("duet", trained="fea") == searched("fea")
+
+
+def test_a_file_may_name_settings_of_the_parts_that_a_duet_has(tmp_path):
+    path = tmp_path / "space.toml"
+    path.write_text("[methods.duet]\nmaps = [2, 4]\n")
+    settings = settle_settings("duet@statistics", "own", "sentence").model_dump()
+    assert load_space("duet", path, settings)["maps"] == Choices((2, 4))

@@ -11,7 +11,7 @@ from repcl.errors import ResultMismatch
 from repcl.experiments.tuning.search import Search, best_trial
 from repcl.experiments.tuning.trials import Trial
 from repcl.files import open_plain, write_whole
-from repcl.methods.variants import split_variant
+from repcl.methods.variants import split_variant, variant_settings
 from repcl.presets import PRESETS
 
 FOUND_BY = "# Found by: "
@@ -59,10 +59,12 @@ def write_preset(search: Search, trials: Sequence[Trial], command: str) -> Path:
 
 def preset_text(search: Search, trials: Sequence[Trial], command: str) -> str:
     """The file: other methods are as in the preset that the search began with."""
-    name, _ = split_variant(search.method)
+    name, variant = split_variant(search.method)
+    plan, spec = search.plans[0], search.trial_specs(0, {})[0]
     # without the variant's own changes, which `--method NAME@VARIANT` makes again
-    plan = replace(search.trial_specs(0, {})[0], method=name).resolve().plan
-    settings = {**plan.settings, **best_trial(trials).settings}
+    plain = replace(spec, method=name, options=replace(spec.options, settings={}, out=None)).resolve().plan
+    without = {key: plain.settings[key] for key in variant_settings(name, variant)}
+    settings = {**plan.settings, **without, **best_trial(trials).settings}
     lines = [f"{key} = {toml_value(value)}" for key, value in settings.items() if value is not None]
     base = plan.preset if plan.preset in PRESETS else str(Path(plan.preset).resolve())
     encoder = str(Path(plan.encoder).resolve()) if Path(plan.encoder).is_dir() else plan.encoder

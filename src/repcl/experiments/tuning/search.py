@@ -130,7 +130,7 @@ def plan_search(
     """
     name, variant = split_variant(method)
     runs = [TrialSpec(method, stream, options).resolve() for stream in streams]
-    plans, benchmark = [run.plan for run in runs], runs[0].benchmark
+    plans, benchmark, settings = [run.plan for run in runs], runs[0].benchmark, runs[0].plan.settings
     fixed = {*variant_settings(name, variant), *options.settings}
     return Search(
         method=method,
@@ -138,7 +138,9 @@ def plan_search(
         streams=tuple(streams),
         options=options,
         plans=tuple(plans),
-        space=fit_space(load_space(name, space), name, plans[0].settings, fixed),
+        space=fit_space(
+            load_space(name, space, settings), name, settings, kind=runs[0].stream.kind, fixed=fixed
+        ),
         texts=tuple(sum(len(task.test) for task in run.stream.tasks) for run in runs),
         fingerprints=tuple(run.fingerprint for run in runs),
         folder=inside(out, f"{method}-{benchmark}"),
