@@ -42,6 +42,16 @@ def test_parts_of_methods_without_any_are_said_to_have_no_effect(repcl, data_fil
     assert "Note: --with-parts has no effect on fea: only a duet has parts." in output.out
 
 
+def test_a_row_that_comes_out_of_a_duet_is_shown_and_not_trained_again(
+    repcl, data_file, encoder_folder, tmp_path
+):
+    words = ("--benchmark", data_file, "--tasks", 2, "--encoder", encoder_folder, "--out", tmp_path, *CHEAP)
+    output = repcl("bench", *words, "--method", "repcl", "--method", "duet", "--with-parts", "--fresh")
+    assert output.code == 0, output.err
+    assert re.search(r"│ repcl +│ +1 │", output.out)
+    assert "tickets repcl round 0: task" not in output.out
+
+
 def test_parts_of_a_duet_that_was_made_without_them_are_refused_before_anything_runs(
     repcl, data_file, encoder_folder, tmp_path
 ):

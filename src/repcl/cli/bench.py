@@ -96,14 +96,15 @@ def bench(
         bool,
         typer.Option(
             "--with-parts",
-            help="For a duet, also write the results of its trained method and of the other duet.",
+            help="For a duet, also write the results of its trained method and of the other duet, which are "
+            "then not trained again.",
         ),
     ] = False,
     fresh: FreshOption = False,
 ) -> None:
     """Compare methods: learn benchmarks task by task and measure what is remembered."""
     from repcl.benchmarks import StreamSpec
-    from repcl.experiments.runs.companions import DUET, check_parts
+    from repcl.experiments.runs.companions import DUET
     from repcl.experiments.runs.spec import RunOptions, RunSpec
     from repcl.methods.variants import split_variant
     from repcl.presets import load_preset
@@ -162,8 +163,6 @@ def bench(
         for name, changed in settings.items()
     ]
     runs, skipped = checked_runs(specs, console)
-    for run in runs:
-        check_parts(run)  # refused before the work, not after it
     outcomes = make_runs(runs, console, workers=workers if ray else at_a_time, ray=ray)
     if processes.is_first:
         finish(outcomes, skipped, out, console)

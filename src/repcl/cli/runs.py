@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console
 
 from repcl.cli.failures import end_with, forget_failures, list_failures
-from repcl.errors import InvalidSetting
+from repcl.errors import InvalidSetting, RepclError
 
 if TYPE_CHECKING:
     from repcl.benchmarks import StreamSpec
@@ -71,22 +71,41 @@ def checked_runs(specs: "Sequence[RunSpec]", console: Console) -> Checked:
 def make_runs(
     runs: "Sequence[ResolvedRun]", console: Console, *, workers: int | None, ray: str | None
 ) -> "list[Result | Failure]":
-    """Make the runs with a live overview, on this machine or on the Ray cluster named."""
+    """Make the runs with a live overview, on this machine or on the Ray cluster named.
+
+    Those that come out of the training of another one are read when that one is made.
+    """
     from repcl.cli.progress import GridProgress
+    from repcl.experiments.runs.companions import made_apart
     from repcl.experiments.runs.pool import perform_all
     from repcl.experiments.runs.run import make_run
 
-    with GridProgress([run.title for run in runs], console) as progress:
+    apart = made_apart(runs)
+    with GridProgress([run.title for run in apart], console) as progress:
         if ray is not None:
             from repcl.experiments.runs.ray import run_on_ray
 
-            outcomes = run_on_ray(runs, address=ray, workers=workers, listener=progress.hear)
+            made = run_on_ray(apart, address=ray, workers=workers, listener=progress.hear)
         else:
-            unfinished = sum(run.finished is None for run in runs)  # no process is started for the others
+            unfinished = sum(run.finished is None for run in apart)  # no process is started for the others
             here = min(workers or os.cpu_count() or 1, unfinished)
-            outcomes = perform_all(runs, make_run, workers=here, listener=progress.hear)
-    forget_failures(zip(runs, outcomes, strict=True))
-    return outcomes
+            made = perform_all(apart, make_run, workers=here, listener=progress.hear)
+    by_title = {run.title: outcome for run, outcome in zip(apart, made, strict=True)}
+    brought = [run for run in runs if run.title not in by_title]
+    by_title |= {run.title: found for run in brought if (found := _made_beside(run)) is not None}
+    outcomes = [(run, by_title[run.title]) for run in runs if run.title in by_title]
+    forget_failures(outcomes)
+    return [outcome for _, outcome in outcomes]
+
+
+def _made_beside(run: "ResolvedRun") -> "Result | Failure | None":
+    """The result of a run that came out of another one's training; None where that one failed."""
+    from repcl.experiments.runs.pool import failure_of
+
+    try:
+        return run.folder.earlier(run.fingerprint) if run.folder is not None else None
+    except RepclError as error:
+        return failure_of(run, error)
 
 
 def finish(

@@ -4,14 +4,16 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
-from repcl.errors import ResultMismatch
+from repcl.errors import InvalidSetting, ResultMismatch
 from repcl.experiments import RunStore, run_experiment
-from repcl.experiments.runs.companions import companions
-from repcl.experiments.runs.observers import RunObserver
-from repcl.experiments.runs.spec import RunOptions, RunSpec
+from repcl.experiments.runs.companions import companions, made_apart
+from repcl.experiments.runs.observers import Note, RunObserver
+from repcl.experiments.runs.run import make_run
+from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
 from repcl.experiments.runs.store import Progress
 from tests.conftest import tiny_encoder
 from tests.experiments.runs.test_run import Stop, StopAtTask, toy_stream, without_times
@@ -24,6 +26,17 @@ ROWS = ("repcl", "duet", "duet@statistics")
 def run(method: str, out: Path, **options: object) -> None:
     settings = CHEAP | (FEATURES if method == "duet@statistics" else {}) | options.pop("settings", {})  # type: ignore[operator]
     run_experiment(method, toy_stream(), encoder=tiny_encoder(), settings=settings, out=out, **options)  # type: ignore[arg-type]
+
+
+class AtTask(RunObserver):
+    """Does something when a task begins."""
+
+    def __init__(self, task: int, action: Callable[[], None]) -> None:
+        self.task, self.action = task, action
+
+    def task_begins(self, number: int, tasks: int) -> None:
+        if number == self.task:
+            self.action()
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +97,37 @@ def test_a_finished_run_whose_parts_were_made_apart_is_taken_with_them(apart: Pa
     run("duet@statistics", apart, with_parts=True, observer=StopAtTask(0, "initial learning"))
 
 
+def test_a_part_of_other_settings_is_refused_before_the_training(tmp_path: Path) -> None:
+    run("repcl", tmp_path, settings={"batch_size": 4})
+    with pytest.raises(ResultMismatch, match="holds a run with other settings"):
+        run("duet", tmp_path, with_parts=True, observer=StopAtTask(0, "initial learning"))
+
+
+@pytest.fixture(scope="module")
+def beside_other_settings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A duet with its parts, and what was told, where one of them is made with other settings meanwhile."""
+    out, told = tmp_path_factory.mktemp("conflict"), list[str]()
+    options = RunOptions(encoder=tiny_encoder(), settings=CHEAP, out=out, with_parts=True)
+    make_run(
+        RunSpec("duet", toy_stream(), options).resolve(),
+        lambda event: told.append(event.text) if isinstance(event, Note) else None,
+        observer=AtTask(2, lambda: run("repcl", out, settings={"batch_size": 4})),
+    )
+    return out, told
+
+
+@pytest.mark.parametrize("row", ["duet", "duet@statistics"])
+def test_a_part_of_other_settings_that_came_meanwhile_costs_no_other_row(
+    row: str, beside_other_settings: tuple[Path, list[str]]
+) -> None:
+    assert (beside_other_settings[0] / "toy" / row / "round-1/result.json").exists()
+
+
+def test_a_part_that_is_not_written_is_told(beside_other_settings: tuple[Path, list[str]]) -> None:
+    (told,) = beside_other_settings[1]
+    assert told.startswith("repcl is not written: ")
+
+
 def test_a_refused_run_goes_on_without_parts(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         run("duet", tmp_path, observer=StopAtTask(1, "initial learning"))
@@ -98,17 +142,6 @@ def test_to_start_over_with_parts_forgets_their_rows_of_other_settings(tmp_path:
     (tmp_path / "toy/repcl/round-1/analysis.json").write_text("{}")
     run("duet", tmp_path, with_parts=True, fresh=True)
     assert not (tmp_path / "toy/repcl/round-1/analysis.json").exists()
-
-
-class AtTask(RunObserver):
-    """Does something when a task begins."""
-
-    def __init__(self, task: int, action: Callable[[], None]) -> None:
-        self.task, self.action = task, action
-
-    def task_begins(self, number: int, tasks: int) -> None:
-        if number == self.task:
-            self.action()
 
 
 def test_a_row_that_its_own_run_finished_meanwhile_stays(tmp_path: Path) -> None:
@@ -134,7 +167,8 @@ def beside_another(tmp_path_factory: pytest.TempPathFactory) -> Path:
             is_held.set()
             has_begun.wait()
             with ours.lock(waiting=lambda _: None):
-                pass
+                progress = ours.progress()
+                (out / "kept").write_text(str(len(progress.predictions) if progress else 0))
 
     def make_ours() -> None:
         is_held.wait()
@@ -153,6 +187,45 @@ def test_two_runs_that_bring_each_other_along_both_end_and_no_row_is_lost(
     row: str, beside_another: Path
 ) -> None:
     assert (beside_another / "toy" / row / "round-1/result.json").exists()
+
+
+def test_a_run_that_waits_for_others_has_kept_all_its_tasks(beside_another: Path) -> None:
+    assert (beside_another / "kept").read_text() == str(len(toy_stream().tasks))
+
+
+def resolved(row: str, out: Path, **options: Any) -> ResolvedRun:
+    return RunSpec(row, toy_stream(), RunOptions(encoder=tiny_encoder(), out=out, **options)).resolve()
+
+
+@pytest.mark.parametrize(
+    ("rows", "apart"),
+    [
+        (["repcl", "duet", "fea"], ["duet", "fea"]),
+        (["duet", "duet@statistics"], ["duet"]),
+        (["duet@statistics", "duet", "repcl"], ["duet@statistics"]),
+        (["repcl", "duet@memory-5"], ["repcl", "duet@memory-5"]),
+    ],
+    ids=lambda rows: " ".join(rows),
+)
+def test_a_run_that_another_one_brings_along_is_not_made_by_itself(
+    rows: list[str], apart: list[str], tmp_path: Path
+) -> None:
+    runs = [resolved(row, tmp_path, with_parts=True) for row in rows]
+    assert [run.plan.row for run in made_apart(runs)] == apart
+
+
+def test_without_parts_every_run_is_made_by_itself(tmp_path: Path) -> None:
+    runs = [resolved(row, tmp_path) for row in ROWS]
+    assert made_apart(runs) == runs
+
+
+def test_a_run_with_other_settings_than_the_part_of_its_name_is_refused(tmp_path: Path) -> None:
+    runs = [
+        resolved("repcl", tmp_path, settings={"batch_size": 4}),
+        resolved("duet", tmp_path, with_parts=True),
+    ]
+    with pytest.raises(InvalidSetting, match="toy repcl round 1 to have the settings that it has as a part"):
+        made_apart(runs)
 
 
 def test_a_row_bears_the_settings_that_it_was_trained_with_in_the_duet(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def brought_back(workshop, tmp_path_factory) -> Path:
         finished = ray_runs.perform_on_worker(0, run, run.stream, None, ray_runs.Driver("mark", os.getcwd()))
     assert isinstance(finished.outcome, Result)
     assert not any(out.iterdir())
-    ray_runs._lay_down(run, finished.files)
+    ray_runs._lay_down(run, finished.files, pytest.fail)
     return out
 
 
@@ -159,9 +159,19 @@ def test_a_row_that_came_from_elsewhere_meanwhile_is_not_replaced(workshop, brou
     shutil.copytree(brought_back / "tickets/repcl", out / "tickets/repcl")
     (run,) = resolved(workshop, out, ("duet",), with_parts=True)[:1]
     files = {"duet": {"result.json": b"{}"}, "repcl": {"result.json": b"other"}, "duet@statistics": {}}
-    ray_runs._lay_down(run, files)
+    ray_runs._lay_down(run, files, pytest.fail)
     own = "tickets/repcl/round-0/result.json"
     assert (out / own).read_bytes() == (brought_back / own).read_bytes()
+
+
+def test_a_row_of_other_settings_that_came_meanwhile_costs_no_other_row(workshop, brought_back, tmp_path):
+    out, told = tmp_path / "out", []
+    (run,) = resolved(workshop, out, ("duet",), with_parts=True)[:1]
+    shutil.copytree(brought_back / "tickets/duet@statistics", out / "tickets/repcl")
+    files = {"duet": {"result.json": b"{}"}, "repcl": {"result.json": b"other"}, "duet@statistics": {}}
+    ray_runs._lay_down(run, files, told.append)
+    assert (out / "tickets/duet/round-0/result.json").exists()
+    assert told[0].startswith("repcl is not written: ")
 
 
 @pytest.fixture(scope="module")

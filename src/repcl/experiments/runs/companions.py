@@ -4,12 +4,12 @@ A trained method learns in a duet exactly as it would alone, so one training is 
 row gets the plan, the fingerprint and the predictions of a run of its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from repcl.data import Example
-from repcl.errors import ResultMismatch, listed
+from repcl.errors import InvalidSetting, ResultMismatch, listed
 from repcl.experiments.runs.spec import ResolvedRun, RunSpec
 from repcl.experiments.runs.store import Progress
 from repcl.methods import Method
@@ -49,6 +49,19 @@ class Companion:
             embeddings_read=shared.embeddings_read if self.frozen else 0,
             steps=shared.steps,
         )
+
+    def is_wanted(self, note: Callable[[str], None]) -> bool:
+        """Whether the row is still to be written; one with other settings, made meanwhile, stays.
+
+        Args:
+            note: is told about such a row.
+        """
+        folder = self.run.folder
+        try:
+            return folder is not None and folder.earlier(self.run.fingerprint) is None
+        except ResultMismatch as error:
+            note(f"{self.row} is not written: {error}")
+            return False
 
     def _own(self, tasks: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
         """The time of the stages that belong to the row."""
@@ -109,19 +122,40 @@ def kept_bytes(run: ResolvedRun, learner: Method) -> int:
     return sum(part.statistics_bytes() for part in parts)
 
 
-def check_parts(run: ResolvedRun) -> None:
-    """Refuse a run that was made, or begun, without a row that it should bring along: it cannot add one.
+def made_apart(runs: Sequence[ResolvedRun]) -> list[ResolvedRun]:
+    """The runs that have to be made by themselves, as no other one of them brings them along.
 
-    A run writes its own result after those of its companions. So a row that is missing beside a finished run
+    Each is checked, so that what cannot be written is refused before the first of them begins.
+    """
+    brought: dict[str, ResolvedRun] = {}
+    for run in runs:
+        check_parts(run)
+        if run.title not in brought:
+            brought |= {other.run.title: other.run for other in companions(run)}
+    for run in runs:
+        if run.title in brought and brought[run.title].fingerprint != run.fingerprint:
+            raise InvalidSetting(
+                f"Expected {run.title} to have the settings that it has as a part, found others: make them "
+                "equal, or leave out --with-parts."
+            )
+    return [run for run in runs if run.title not in brought]
+
+
+def check_parts(run: ResolvedRun) -> None:
+    """Refuse a run that cannot write a row that it should bring along.
+
+    There may be such a row with other settings. A run that was made, or begun, without a row cannot add it: a
+    run writes its own result after those of its companions, so a row that is missing beside a finished run
     was never measured.
     """
     folder = run.folder
-    if folder is None or run.options.fresh or not run.options.with_parts:
+    if folder is None or run.options.fresh:
         return
-    reached = None if folder.is_finished else folder.progress()
-    if not folder.is_finished and reached is None:
+    wanted, is_finished = companions(run), folder.is_finished
+    reached = None if is_finished else folder.progress()
+    if not is_finished and reached is None:
         return
-    missing = [other.row for other in companions(run) if not _is_measured(other, reached)]
+    missing = [other.row for other in wanted if not _is_measured(other, reached)]
     if missing:
         raise ResultMismatch(
             f"{folder.path} holds a run made without --with-parts, so that {listed(missing)} cannot come out "

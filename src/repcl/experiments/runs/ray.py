@@ -3,7 +3,7 @@
 import os
 import pickle
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -135,7 +135,7 @@ class RayPool:
         try:
             finished: FinishedRun = ray.get(task)
             if finished.files:
-                _lay_down(run, finished.files)
+                _lay_down(run, finished.files, lambda text: self.listener(index, Note(text)))
             outcome = finished.outcome
         except lost as error:
             self.lost[index] += 1
@@ -262,10 +262,12 @@ def _begun(run: ResolvedRun) -> ResolvedRun:
     return _with_options(run, replace(run.options, fresh=False))
 
 
-def _lay_down(run: ResolvedRun, files: Mapping[str, Mapping[str, bytes]]) -> None:
+def _lay_down(
+    run: ResolvedRun, files: Mapping[str, Mapping[str, bytes]], note: Callable[[str], None]
+) -> None:
     """Write the rows that a run made elsewhere, its own last; those that are there by now stay."""
-    for other in companions(_begun(run)):
-        if other.run.folder is not None and other.row in files:
+    for other in companions(_with_options(run, replace(run.options, fresh=True))):  # whatever is there
+        if other.run.folder is not None and other.row in files and other.is_wanted(note):
             other.run.folder.lay_down(files[other.row])
     _folder(run).lay_down(files[run.plan.row])
 

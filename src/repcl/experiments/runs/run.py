@@ -50,7 +50,7 @@ from repcl.methods import Method, build_method
 from repcl.model import ALONE, Encoder, Processes
 from repcl.training import Stage
 
-Waiting = Callable[[str], None]
+Noting = Callable[[str], None]
 
 
 def run_experiment(  # noqa: PLR0913 (every option of a run, each with a default)
@@ -136,31 +136,38 @@ def make_run(run: ResolvedRun, tell: Tell | None = None, *, observer: RunObserve
         ) as trackers:
             observers = [one for one in (reporter, observer, *trackers) if one]
             _learn_stream(run, learner, progress, observers, others)
-        held = [other for other in others if not _finish_beside(other, learner, progress, waiting=None)]
+        note = _noting(tell)
+        held = [other for other in others if not _finish_beside(other, learner, progress, note)]
         if not held:
             return _finish(run, learner, progress)
+        if run.folder is not None:  # while we wait we may be stopped
+            run.folder.save_checkpoint(learner, run.plan.method, progress)
     # Other processes make these rows and may wait for this run, so its lock is let go while we wait for them.
     # Its own result comes last: a finished run then has all its rows, even if another process was killed.
     for other in held:
-        _finish_beside(other, learner, progress, waiting=_waiting(tell))
+        _finish_beside(other, learner, progress, note, is_waiting=True)
     with _locked(run, tell):
-        return _finish(run, learner, progress)
+        meanwhile = run.folder.earlier(run.fingerprint) if run.folder is not None else None
+        return meanwhile or _finish(run, learner, progress)
 
 
-def _finish_beside(other: Companion, learner: Method, progress: Progress, *, waiting: Waiting | None) -> bool:
-    """Write a row that came out of a run, unless it is there by now; whether it is there in the end.
+def _finish_beside(
+    other: Companion, learner: Method, progress: Progress, note: Noting, *, is_waiting: bool = False
+) -> bool:
+    """Write a row that came out of a run, unless it is there by now; False if another process is making it.
 
     Args:
         other: the row.
         learner: what was trained.
         progress: of the run.
-        waiting: is told if another process is making the row, and we wait for it; without it, nobody waits.
+        note: is told what hinders it.
+        is_waiting: whether to wait for the other process.
     """
     folder = other.run.folder
     if folder is None or not other.run.options.processes.is_first:
         return True
-    with folder.lock(waiting=waiting) as is_ours:
-        if is_ours and folder.earlier(other.run.fingerprint) is None:
+    with folder.lock(waiting=note if is_waiting else None) as is_ours:
+        if is_ours and other.is_wanted(note):
             _finish(other.run, learner, other.progress(progress))
     return is_ours
 
@@ -178,11 +185,11 @@ def _locked(run: ResolvedRun, tell: Tell | None) -> AbstractContextManager[bool 
     """The lock of the run's folder, held by the first process; a run without a folder needs none."""
     if run.folder is None or not run.options.processes.is_first:
         return nullcontext()
-    return run.folder.lock(waiting=_waiting(tell))
+    return run.folder.lock(waiting=_noting(tell))
 
 
-def _waiting(tell: Tell | None) -> Waiting:
-    """What passes on, as a note, that we wait for another process."""
+def _noting(tell: Tell | None) -> Noting:
+    """What passes a sentence on as a note."""
     return lambda text: tell(Note(text)) if tell is not None else None
 
 
