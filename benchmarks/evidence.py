@@ -45,7 +45,7 @@ from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
 from repcl.experiments.runs.store import PREDICTIONS, RESULT, RunFolder, RunStore
 from repcl.methods import relative_cost
 from repcl.methods.repcl import RepCL
-from repcl.presets import parse_overrides
+from repcl.presets import load_preset, parse_overrides
 
 RESULTS = Path(__file__).parents[1] / "results"
 OUT = Path("runs/evidence")
@@ -133,7 +133,7 @@ class Job:
         """The run, with its files below a folder."""
         name = self.method.partition("@")[0]
         options = RunOptions(
-            settings=parse_overrides(self.wanted.settings, [name])[name],
+            settings=parse_overrides(self.wanted.settings, [name], load_preset("cpu"))[name],
             out=out / self.wanted.folder,
             command=self.command(OUT / self.wanted.folder),  # results are published: no path of a machine
             with_parts=self.has_parts,

@@ -22,7 +22,7 @@ from repcl.benchmarks import load_benchmark
 from repcl.data import round_seed
 from repcl.experiments import plan_run
 from repcl.methods import build_method
-from repcl.presets import parse_overrides
+from repcl.presets import load_preset, parse_overrides
 from repcl.training import LossTerms, run_stage
 
 ROUND = 5
@@ -38,7 +38,7 @@ def main() -> None:
         data_dir=options.data_dir,
         max_train_per_class=options.max_train_per_class,
     )
-    settings = parse_overrides(options.set, ["repcl"]).get("repcl", {})
+    settings = parse_overrides(options.set, ["repcl"], load_preset(options.preset))["repcl"]
     plan = plan_run("repcl", stream, preset=options.preset, settings=settings)
     learner = build_method(
         "repcl", stream.kind, encoder=plan.encoder, settings=plan.settings, seed=round_seed(ROUND)

@@ -21,14 +21,15 @@ from repcl.data import Example, Task, TaskStream
 from repcl.experiments import run_experiment
 from repcl.experiments.runs.spec import split_variant
 from repcl.experiments.tuning.search import search_stream
-from repcl.presets import parse_overrides
+from repcl.presets import load_preset, parse_overrides
 
 FIRST_ROUND = 5
 
 
 def main() -> None:
     options = read_options()
-    overrides = parse_overrides(options.set, [split_variant(row)[0] for row in options.method])
+    names = [split_variant(row)[0] for row in options.method]
+    overrides = parse_overrides(options.set, names, load_preset(options.preset))
     for number in options.round:
         stream = load_benchmark(options.benchmark, data_dir=options.data_dir, round=number)
         stream = search_stream(stream, tasks=options.tasks or len(stream.tasks))

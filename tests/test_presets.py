@@ -12,6 +12,8 @@ from repcl.methods import METHODS, make_settings
 from repcl.presets import PRESETS, load_preset, parse_overrides
 from repcl.presets.loader import TOP_LEVEL
 
+CPU = load_preset("cpu")
+
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("preset", PRESETS)
@@ -122,31 +124,34 @@ def test_an_unknown_preset_suggests_the_nearest():
 
 
 def test_an_option_goes_to_every_method_that_has_it():
-    assert parse_overrides(["memory_per_class=5"], ["repcl", "sequential"]) == {
+    assert parse_overrides(["memory_per_class=5"], ["repcl", "sequential"], CPU) == {
         "repcl": {"memory_per_class": 5},
         "sequential": {},
     }
 
 
 def test_an_option_with_a_methods_name_goes_to_that_method_only():
-    assert parse_overrides(["fea.batch_size=8"], ["repcl", "fea"]) == {"repcl": {}, "fea": {"batch_size": 8}}
+    assert parse_overrides(["fea.batch_size=8"], ["repcl", "fea"], CPU) == {
+        "repcl": {},
+        "fea": {"batch_size": 8},
+    }
 
 
 def test_an_unknown_option_suggests_the_nearest():
     with pytest.raises(UnknownName, match="Did you mean 'batch_size'"):
-        parse_overrides(["batchsize=8"], ["repcl"])
+        parse_overrides(["batchsize=8"], ["repcl"], CPU)
 
 
 def test_an_option_without_a_value_says_what_was_expected():
     with pytest.raises(InvalidSetting, match="Expected --set KEY=VALUE, found 'batch_size'"):
-        parse_overrides(["batch_size"], ["repcl"])
+        parse_overrides(["batch_size"], ["repcl"], CPU)
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("true", True), ("3", 3), ("1e-4", 1e-4), ("supcon", "supcon"), ("none", "none")]
 )
 def test_values_of_options_are_read_by_their_look(text, value):
-    assert parse_overrides([f"contrast={text}"], ["repcl"])["repcl"]["contrast"] == value
+    assert parse_overrides([f"contrast={text}"], ["repcl"], CPU)["repcl"]["contrast"] == value
 
 
 def test_layers_of_a_critic_in_a_preset_file_equal_those_of_a_stored_analysis(tmp_path):
@@ -317,7 +322,7 @@ def test_what_names_no_preset_is_refused(name):
 )
 def test_an_option_of_any_depth_or_length_is_a_word_or_refused(value):
     def chosen():
-        found = parse_overrides([f"features={value}"], ["instant"])["instant"]["features"]
+        found = parse_overrides([f"features={value}"], ["instant"], CPU)["instant"]["features"]
         make_settings(METHODS["instant"].Settings, {"features": found})
 
     with pytest.raises(RepclError) as caught:

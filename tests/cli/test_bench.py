@@ -4,7 +4,7 @@ import re
 import pytest
 
 from repcl.methods import METHODS
-from repcl.presets import parse_overrides
+from repcl.presets import load_preset, parse_overrides
 
 CHEAP = ("--preset", "smoke", "--workers", 1, "--device", "cpu")
 
@@ -252,7 +252,9 @@ def test_a_listed_value_is_written_as_set_takes_it(repcl):
     listed = settings_listed(repcl, "--method", "duet")
     name, (value, _) = "frozen", listed["frozen"]
     assert value == '["tower"]'
-    assert parse_overrides([f"{name}={value}"], ["duet"]) == {"duet": {"frozen": ["tower"]}}
+    assert parse_overrides([f"{name}={value}"], ["duet"], load_preset("cpu")) == {
+        "duet": {"frozen": ["tower"]}
+    }
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_what_a_preset_says_of_the_trained_method_holds_in_a_duet() -> None:
 
 
 def test_a_typed_setting_of_the_chosen_trained_method_is_known() -> None:
-    typed = parse_overrides(["trained=fea", "infomax_weight=0.1", "maps=5"], ["duet"])
+    typed = parse_overrides(["trained=fea", "infomax_weight=0.1", "maps=5"], ["duet"], load_preset("cpu"))
     assert typed == {"duet": {"trained": "fea", "infomax_weight": 0.1, "maps": 5}}
 
 

@@ -1,7 +1,7 @@
 """`repcl improve`: train a duet from what a model keeps; it is used only if held-out texts gain by it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -41,17 +41,17 @@ def improve_command(
     from repcl.classifier import ContinualClassifier, ModelFolder
     from repcl.classifier.improvement import expected_seconds, minutes, training_texts
     from repcl.data.files import read_examples
-    from repcl.presets import parse_overrides
+    from repcl.presets import load_preset, parse_overrides
 
     examples = (
         read_examples(data, text_column=text_column, label_column=label_column, note=print_note)
         if data
         else []
     )
-    settings: dict[str, Any] = parse_overrides(set_ or [], ["duet"])["duet"]
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     with folder.lock("improving", wait=wait, tell=errors.print):
         classifier = ContinualClassifier.load(model, device=device)
+        settings = parse_overrides(set_ or [], ["duet"], load_preset(classifier.preset))["duet"]
         state = classifier.fitted_state()
         texts = training_texts(state, examples)
         errors.print(f"Training on {counted(len(texts), 'text')}: {minutes(expected_seconds(state, texts))}.")

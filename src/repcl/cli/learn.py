@@ -134,7 +134,7 @@ def learn(
     }
     folder, errors = ModelFolder(model), sentence_console(stderr=True)
     if set_:
-        wishes["settings"] = _settings(folder, method, set_)
+        wishes["settings"] = _settings(folder, method, set_, preset)
     given = {key: value for key, value in wishes.items() if value is not None}
     has_several = multilabel or takes_several(folder)
     if has_several:
@@ -183,16 +183,18 @@ def _tell(
         sentence_console().print(hint)
 
 
-def _settings(folder: "ModelFolder", method: str | None, pairs: list[str]) -> dict[str, Any]:
+def _settings(
+    folder: "ModelFolder", method: str | None, pairs: list[str], preset: str | None
+) -> dict[str, Any]:
     """Settings as typed, for the method that is wanted or that the folder has."""
     from repcl.classifier.state import AUTO, decided
     from repcl.methods.build import method_class
     from repcl.methods.variants import split_variant
-    from repcl.presets import parse_overrides
+    from repcl.presets import load_preset, parse_overrides
 
     name = folder.in_use().contents.method if folder.exists else split_variant(decided(method or AUTO))[0]
     method_class(name)
-    return parse_overrides(pairs, [name])[name]
+    return parse_overrides(pairs, [name], load_preset(preset or "cpu"))[name]
 
 
 def _set_parameters(classifier: "ContinualClassifier", given: dict[str, Any], model: Path) -> None:

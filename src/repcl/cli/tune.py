@@ -111,7 +111,7 @@ def tune(
     options = RunOptions(
         encoder=encoder,
         preset=preset,
-        settings=parse_overrides(set_ or [], [name])[name],
+        settings=parse_overrides(set_ or [], [name], chosen)[name],
         device=device,
         command=typed_command(),
     )

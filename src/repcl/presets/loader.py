@@ -140,7 +140,7 @@ def _text(name: str) -> str:
 
 
 def parse_overrides(
-    pairs: Iterable[str], methods: Iterable[str], preset: Preset | None = None
+    pairs: Iterable[str], methods: Iterable[str], preset: Preset
 ) -> dict[str, dict[str, Any]]:
     """`KEY=VALUE` for every method that has the key, `METHOD.KEY=VALUE` for one; by method.
 
@@ -155,7 +155,7 @@ def parse_overrides(
     fields: dict[str, dict[str, None]] = {}
     for name in chosen:
         typed = _fields(name, {key: value for method, key, value in given if method in ("", name)})
-        fields[name] = dict.fromkeys([*typed, *(preset.known_settings(name) if preset else ())])
+        fields[name] = dict.fromkeys([*typed, *preset.known_settings(name)])
     for method, key, value in given:
         if method and method not in overrides:
             raise UnknownName("chosen method", method, chosen)
