@@ -1,6 +1,7 @@
 """An export answers as its revision does, belongs to what it was made from, and a stranger's is refused."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,16 @@ def test_a_new_export_is_offered_for_the_revision_in_use_only(model, revision, i
     assert told == [
         "The export is not used, and torch takes longer: its solution is not there, as after the use of "
         f"another revision{'; `repcl export` makes it anew' * is_offered}."
+    ]
+
+
+def test_without_onnxruntime_no_new_export_is_offered(model, monkeypatch) -> None:
+    folder, told = model(), []
+    exported(folder)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert isinstance(open_answerer(folder, tell=told.append), Learned)
+    assert told == [
+        "The export is not used, and torch takes longer: it needs onnxruntime (pip install 'repcl[onnx]')."
     ]
 
 

@@ -1,6 +1,7 @@
 """`repcl report`: what it prints, and how often it reads a file."""
 
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -40,3 +41,10 @@ def test_other_methods_are_tested_against_the_chosen_one(repcl, tmp_path):
     assert repcl("report", tmp_path, "--against", "fea").code == 0
     page = tmp_path.joinpath("report.html").read_text(encoding="utf-8")
     assert "final accuracy of fea against every other method" in page
+
+
+def test_a_copied_run_that_does_not_count_is_named(repcl, tmp_path):
+    write_grid(tmp_path, {"fea": 0.7}, rounds=1)
+    shutil.copytree(tmp_path / "demo/fea/round-0", tmp_path / "demo/fea/round-0-old")
+    output = repcl("report", tmp_path)
+    assert "round-0-old does not count" in " ".join(output.out.split())

@@ -262,6 +262,11 @@ def test_a_json_row_with_a_span_that_the_first_row_lacks_is_named(tmp_path: Path
         read_examples(write(tmp_path / "a.jsonl", rows))
 
 
+def test_a_json_row_may_say_that_it_has_no_span(tmp_path: Path) -> None:
+    rows = '{"text": "Bye", "label": "x"}\n{"text": "Hello", "label": "x", "trigger": null}\n'
+    assert [one.trigger for one in read_examples(write(tmp_path / "a.jsonl", rows))] == [None, None]
+
+
 def test_columns_of_relations_and_events_together_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", 'text,label,head,tail,trigger\nHi,x,"[0, 1]","[1, 2]","[0, 2]"\n')
     with pytest.raises(InvalidData, match="has the columns head, tail, trigger"):

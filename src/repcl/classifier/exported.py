@@ -53,6 +53,10 @@ class Unfit(RepclError):
     """An export cannot be used for a revision; the text says why, as a part of a sentence."""
 
 
+class NeedsOnnxruntime(Unfit):
+    """No export can be used here."""
+
+
 class Exported(Answerer):
     """Answers with an export.
 
@@ -226,8 +230,8 @@ def open_export(
         _require_onnxruntime()
         record, opened = folder.open(partial(_opened, export=export, threads=threads), revision)
     except (Unfit, DamagedModel) as error:
-        reason = str(error).removesuffix(".") + _remedy(folder, revision)
-        tell(f"The export is not used, and torch takes longer: {reason}.")
+        remedy = "" if isinstance(error, NeedsOnnxruntime) else _remedy(folder, revision)
+        tell(f"The export is not used, and torch takes longer: {str(error).removesuffix('.')}{remedy}.")
         return None
     opened.revision = record.number
     if _lacks_calibration(export, record.contents):
@@ -266,7 +270,7 @@ def _require_onnxruntime() -> None:
     try:
         import onnxruntime  # noqa: F401
     except ImportError as error:
-        raise Unfit("it needs onnxruntime (pip install 'repcl[onnx]')") from error
+        raise NeedsOnnxruntime("it needs onnxruntime (pip install 'repcl[onnx]')") from error
 
 
 # ---- the graph ------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def evaluate(
     has_several = classifier.fitted_state().is_multilabel
     labels = [wanted_labels(classifier, row, has_several=has_several) for row in rows]
     if not has_several:
-        require_use(threshold, unknown=unknown or unknown_label is not None)
+        require_use(threshold, unknown=unknown, unknown_label=unknown_label is not None)
         rows = [_with_label(row, name) for row, (name,) in zip(rows, labels, strict=True)]
     known = {str(label) for label in classifier.classes_} - {unknown_label}
     is_known = [not known.isdisjoint(names) for names in labels]

@@ -107,17 +107,18 @@ Threshold = Annotated[
 ]
 
 
-def require_use(threshold: str, *, unknown: bool) -> None:
+def require_use(threshold: str, **may_be_unknown: bool) -> None:
     """Refuse a threshold that would decide nothing: every text gets its most likely class.
 
     Args:
         threshold: what was typed.
-        unknown: whether texts may be called unknown.
+        may_be_unknown: options by which texts may be called unknown, and whether they were typed.
     """
-    if threshold != "auto" and not unknown:
+    if threshold != "auto" and not any(may_be_unknown.values()):
+        options = " or ".join(f"--{name.replace('_', '-')}" for name in may_be_unknown)
         raise InvalidSetting(
-            f"Expected --unknown beside --threshold {threshold}, found the threshold alone: without "
-            "--unknown every text gets its most likely class."
+            f"Expected {options} beside --threshold {threshold}, found the threshold alone: otherwise "
+            "every text gets its most likely class."
         )
 
 

@@ -19,9 +19,13 @@ def report(
     from repcl.cli.tables import print_results
     from repcl.experiments.reports.grouping import load_runs
     from repcl.experiments.reports.write import write_report
+    from repcl.experiments.runs.store import RunStore
 
-    benchmarks = load_runs(folder)
+    store = RunStore(folder)
+    benchmarks = load_runs(store)
     page = write_report(folder, benchmarks, against=against)
     console = make_console()
     print_results([result for runs in benchmarks for result in runs.results], console)
+    for note in store.notes():
+        console.print(note, style="yellow", highlight=False)
     console.print(f"Report: {page}", highlight=False, soft_wrap=True)

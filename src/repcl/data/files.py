@@ -130,7 +130,7 @@ def _example(row: Row, wanted: Wanted, marks: Sequence[str], labels: dict[str, s
     text = _text(row, wanted.columns[0], may_be_empty=wanted.blank_rows) if row.cells else ""
     label = _label(row, wanted.columns[1]) if labels is not None else ""
     for mark in SPANS:
-        if mark in row.cells and mark not in marks:
+        if row.cells.get(mark) is not None and mark not in marks:
             raise _BadRow(
                 f"{row.location} has {mark!r}, the first row does not: write it in every row, or in none."
             )

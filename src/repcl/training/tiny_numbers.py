@@ -12,6 +12,8 @@ SMALLEST_NORMAL = torch.finfo(torch.float32).tiny
 def tiny_numbers_are_zero() -> Iterator[None]:
     """Within it, this thread takes floats below 1.2e-38 for zero, where the processor can.
 
+    Other threads of torch do not, so training with several threads gains less. Experiments have one.
+
     A loss that is nearly zero has gradients that small, and many processors multiply them many times more
     slowly. What is learned stays the same: they are far too small to move a weight.
     """

@@ -215,6 +215,17 @@ def test_rows_of_other_rounds_are_not_said_to_be_missing(tmp_path: Path) -> None
     assert (verdict, why) == ("cannot be told", "No round in common, or not alike: repcl@no-xmlm.")
 
 
+def test_a_row_whose_partner_was_not_run_is_not_called_unlike(tmp_path: Path) -> None:
+    write_accuracies(tmp_path, "repcl", [80, 82, 85], benchmark="demo")
+    write_accuracies(tmp_path, "fea", [70, 72, 74], benchmark="demo")
+    write_accuracies(tmp_path, "repcl@memory-5", [75, 77, 80], benchmark="demo")
+    _, verdict, why = verdicts(tmp_path, "memory")[0]
+    assert verdict == "holds for the rows run"
+    assert why.endswith(
+        "Not run: fea@memory-5, aca@memory-5, aca, repcl@memory-20, fea@memory-20, aca@memory-20."
+    )
+
+
 def test_less_forgetting_speaks_for_repcl(tmp_path: Path) -> None:
     for row, lost in (("repcl", [1, 2, 1]), ("fea", [50, 52, 55])):
         for round, wrong in enumerate(lost):

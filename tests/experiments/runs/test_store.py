@@ -3,6 +3,7 @@
 import errno
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,24 @@ def test_predictions_of_an_earlier_version_are_read_unpacked_and_go_when_the_run
     assert RunStore(tmp_path).runs()[0].has_predictions
     folder.start_over()
     assert list(folder.path.iterdir()) == []
+
+
+def test_copies_of_a_run_or_a_row_under_other_names_do_not_count_and_are_named(tmp_path: Path) -> None:
+    write_grid(tmp_path, {"fea": 0.5}, rounds=1)
+    for copy in ("fea/round-0-old", "fea-old/round-0"):
+        shutil.copytree(tmp_path / "demo/fea/round-0", tmp_path / "demo" / copy)
+    store = RunStore(tmp_path)
+    assert [run.folder for run in store.runs()] == [tmp_path / "demo/fea/round-0"]
+    assert store.notes() == [
+        f"{tmp_path / 'demo' / copy} does not count: its name is not that of demo, fea, round 0."
+        for copy in ("fea/round-0-old", "fea-old/round-0")
+    ]
+
+
+def test_a_run_is_found_in_a_folder_of_any_name_that_is_given_itself(tmp_path: Path) -> None:
+    write_grid(tmp_path, {"fea": 0.5}, rounds=1)
+    (tmp_path / "demo/fea/round-0").rename(tmp_path / "kept")
+    assert [run.result.method for run in RunStore(tmp_path / "kept").runs()] == ["fea"]
 
 
 def test_a_folder_without_runs_names_a_command_that_makes_some(tmp_path: Path) -> None:

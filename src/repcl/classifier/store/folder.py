@@ -651,8 +651,8 @@ COLLECTION = f"""\
 
 HELD_OUT = """\
 - *Held-out texts* are kept word for word to measure whether an update harms old classes, and to calibrate
-  confidence. Methods that can leave a text out by arithmetic (`instant`, `ncm`, `lda`) learn from these texts
-  too; other methods never learn from them.
+  confidence. Methods that can leave a text out by arithmetic (`instant`, `ncm` and `lda`, as long as they
+  keep embeddings) learn from these texts too; other methods never learn from them.
 """
 
 FIRST_HELD_OUT = """\

@@ -167,9 +167,9 @@ def _test(claim: Claim, runs: BenchmarkRuns, paper: Paper) -> tuple[list[_Tested
     corrected = holm([one.p for one in known])
     tested = [replace(one, p=p) for one, p in zip(known, corrected, strict=True)]
     seen = {row for one in known for row in one.pair}
-    absent = [row for row in dict.fromkeys(row for pair in pairs for row in pair) if row not in seen]
-    not_run = [row for row in absent if runs.find(row) is None]
-    unlike = [row for row in absent if row not in not_run]
+    not_run = [row for row in dict.fromkeys(row for pair in pairs for row in pair) if runs.find(row) is None]
+    run = [pair for pair in pairs if not set(pair) & set(not_run)]
+    unlike = [row for row in dict.fromkeys(row for pair in run for row in pair) if row not in seen]
     if runs.name in paper.main:
         return tested, _Missing(not_run, [], unlike)
     return tested, _Missing([], not_run, unlike)

@@ -159,13 +159,13 @@ class BenchmarkRuns:
         return next((method for method in self.methods if method.name == name), None)
 
 
-def load_runs(folder: Path) -> list[BenchmarkRuns]:
+def load_runs(folder: Path | RunStore) -> list[BenchmarkRuns]:
     """Read all finished runs below a folder; benchmarks and methods stand in the paper's order.
 
     The metrics of each are checked against its predictions, where these are stored.
     """
     runs = sorted(
-        _read(folder),
+        _read(folder if isinstance(folder, RunStore) else RunStore(folder)),
         key=lambda run: (_benchmark_order(run.result), _row_order(run.result), run.result.round),
     )
     return [
@@ -186,8 +186,8 @@ def row_names(benchmarks: Sequence[BenchmarkRuns]) -> list[str]:
     return sorted(first, key=lambda name: _row_order(first[name]))
 
 
-def _read(folder: Path) -> Iterator[Run]:
-    for stored in RunStore(folder).runs():
+def _read(store: RunStore) -> Iterator[Run]:
+    for stored in store.runs():
         tested = stored.predictions()
         if stored.has_predictions:
             stored.verify(tested)

@@ -114,22 +114,36 @@ class RunStore:
 
     def runs(self) -> list["StoredRun"]:
         """The finished runs, by benchmark, method and round."""
-        return self._runs
+        runs = [run for run in self._found if self._is_in_place(run)]
+        return sorted(runs, key=lambda run: (run.result.benchmark, run.result.row, run.result.round))
 
     def some_runs(self, command: str) -> list["StoredRun"]:
         """The finished runs; without any, an error names a command that makes some."""
-        if not self._runs:
+        runs = self.runs()
+        if not runs:
             raise MissingData(f"No finished run in {self.path}; `{command}` makes some.")
-        return self._runs
+        return runs
+
+    def notes(self) -> list[str]:
+        """Which finished runs do not count, as their folders have other names: a copy is not a round more."""
+        return [
+            f"{run.folder} does not count: its name is not that of {run.result.benchmark}, "
+            f"{run.result.row}, round {run.result.round}."
+            for run in self._found
+            if not self._is_in_place(run)
+        ]
+
+    def _is_in_place(self, run: "StoredRun") -> bool:
+        """Whether the folders above a run, as far as they are below this one, are named as it is."""
+        names = run.folder.relative_to(self.path).parts
+        own = (run.result.benchmark, run.result.row, f"round-{run.result.round}")
+        return names == own[len(own) - len(names) :]
 
     @cached_property
-    def _runs(self) -> list["StoredRun"]:
+    def _found(self) -> list["StoredRun"]:
         levels = ("*/*/round-*/", "*/round-*/", "round-*/", "")
         paths = {file for level in levels for file in self.path.glob(f"{level}{RESULT}")}
-        found = [StoredRun(path.parent, read_result(path)) for path in sorted(paths)]
-        # a copy under another name, `round-0-old`, would count as one more round
-        runs = [run for run in found if run.folder.absolute().name == f"round-{run.result.round}"]
-        return sorted(runs, key=lambda run: (run.result.benchmark, run.result.row, run.result.round))
+        return [StoredRun(path.parent, read_result(path)) for path in sorted(paths)]
 
 
 @dataclass(frozen=True)
