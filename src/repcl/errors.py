@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
+from numbers import Integral
 
 LONGEST_SENTENCE = 2000
 LONGEST_VALUE = 80
@@ -174,3 +175,9 @@ class MissingPackage(RepclError):
 
 class ProcessesDisagree(RepclError):
     """Processes that make a run together do not see or find the same."""
+
+
+def require_whole(name: str, value: object, *, least: int) -> None:
+    """Refuse what is no whole number, or a smaller one."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InvalidSetting(f"{name} is {shortened(value)}: it must be a whole number, {least} or more.")

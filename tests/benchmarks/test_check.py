@@ -82,6 +82,11 @@ def test_the_check_command_says_when_everything_is_there() -> None:
     assert "complete: yes" in run("check", "demo")
 
 
+def test_the_check_command_ends_with_code_2_where_files_are_missing(tmp_path: Path) -> None:
+    words = ["check", "banking77", "--data-dir", str(tmp_path)]
+    assert CliRunner().invoke(data_app, words).exit_code == 2
+
+
 def test_the_get_command_prints_license_and_folder() -> None:
     output = run("get", "hwu64")
     assert "license: CC BY 4.0" in output

@@ -1,13 +1,12 @@
 """Which stream of tasks is wanted: the data, the round, and how classes are arranged in tasks."""
 
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 
 from repcl.benchmarks.base import PROTOCOLS, Split
 from repcl.benchmarks.order_file import read_class_order
 from repcl.data.order import equal_parts
-from repcl.errors import InvalidData, InvalidSetting, UnknownName
+from repcl.errors import InvalidData, InvalidSetting, UnknownName, require_whole
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class StreamSpec:
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise UnknownName("protocol", self.protocol, PROTOCOLS)
-        _require_whole("round", self.round, least=0)
+        require_whole("round", self.round, least=0)
         for name in ("tasks", "classes_per_task", "max_train_per_class", "max_test_per_class"):
             if getattr(self, name) is not None:
-                _require_whole(name, getattr(self, name), least=1)
+                require_whole(name, getattr(self, name), least=1)
 
     def divide(self, order: list[str], default_tasks: int) -> list[list[str]]:
         """Cut the ordered classes into tasks."""
@@ -94,8 +93,3 @@ class StreamSpec:
                 "leave out the number of tasks and of classes per task."
             )
         return explicit
-
-
-def _require_whole(name: str, value: object, *, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise InvalidSetting(f"{name} is {value!r}: it must be a whole number, {least} or more.")

@@ -42,7 +42,7 @@ def get_command(name: Name, data_dir: DataDir = None) -> None:
 
 @data_app.command("check")
 def check_command(name: Name, data_dir: DataDir = None) -> None:
-    """Show which files are there or missing, and how many examples each class has."""
+    """Show which files are there, and how many examples each class has; exit code 2 if a file is missing."""
     from repcl.benchmarks.check import check
 
     result = check(name, data_dir)
@@ -54,6 +54,8 @@ def check_command(name: Name, data_dir: DataDir = None) -> None:
     for note in result.notes:
         console.print(note, soft_wrap=True)
     console.print("complete: yes" if result.complete else "complete: no")
+    if any(file.size is None for file in result.files):
+        raise typer.Exit(2)
 
 
 def _console() -> Console:

@@ -160,6 +160,12 @@ def test_memory_and_class_order_are_in_the_result():
     assert result.memory.exemplars_per_class["fruit"] == 6
 
 
+@pytest.mark.parametrize("threads", [0, 1.5])
+def test_threads_are_a_whole_number_of_at_least_one(threads):
+    with pytest.raises(InvalidSetting, match=f"threads is {threads}: it must be a whole number, 1 or more"):
+        run_experiment("fea", toy_stream(), threads=threads)
+
+
 def test_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("sequential")

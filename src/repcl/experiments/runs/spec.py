@@ -13,7 +13,7 @@ import torch
 
 from repcl.benchmarks import StreamSpec, load_stream
 from repcl.data import InputKind, TaskStream
-from repcl.errors import InvalidSetting
+from repcl.errors import InvalidSetting, require_whole
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.store import RunFolder, RunStore
 from repcl.experiments.runs.tracking import check_trackers
@@ -61,6 +61,9 @@ class RunOptions:
     command: str | None = None
     processes: Processes = ALONE
     with_parts: bool = False
+
+    def __post_init__(self) -> None:
+        require_whole("threads", self.threads, least=1)
 
 
 @dataclass(frozen=True)
