@@ -368,7 +368,7 @@ def _rounds(benchmarks: Benchmarks, words: Sequence[str]) -> str:
 
 
 def _difference(benchmarks: Benchmarks, words: Sequence[str]) -> str:
-    """Points by which the first method is better than the second over equal rounds."""
+    """Points by which the first method is better than the second over shared rounds."""
     first, second = _find(benchmarks, words[:2]), _find(benchmarks, [*words[:1], *words[2:]])
     if first is None or second is None:
         return "–"

@@ -27,7 +27,7 @@ def serve_command(
     ] = False,
     collect: Annotated[
         bool,
-        typer.Option("--collect", help="Save texts that the model is unsure of in its folder, for review."),
+        typer.Option("--collect", help="Keep unknown texts in the model folder, for review; needs a token."),
     ] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     host: Annotated[

@@ -27,10 +27,11 @@ DIGITS = {"points": 1, LESS: 1, "nats": 2, "in all": 3}
 _OTHER_FORM = "kcn@paired"  # the paper has one row for KCN, and does not say in which form
 _BASELINES = ("idbr", "kcn", _OTHER_FORM, "kdrk", "emar", "rp_cre", "crl", "crecl", "fea", "aca")
 NOTES = [
-    "Holds: every pair of rows that the claim names differs as claimed, in paired t tests over equal rounds "
-    "at 5 %, corrected by Holm's rule for the number of pairs of the claim that were run. Does not hold: a "
-    "pair differs the other way. Else it cannot be told; so many rounds as are named would show the "
-    "difference seen in 80 of 100 cases, at 5 % divided by the number of tests.",
+    "Holds: every pair of rows that the claim names differs as claimed, in paired t tests over the rounds "
+    "that both have, at 5 %, corrected by Holm's rule for the number of pairs of the claim that were run. "
+    "Does not hold: a pair differs the other way. Otherwise it cannot be told. Where a number of rounds "
+    "is given, that many would show a difference of the size seen in 80 of 100 cases, at 5 % divided by "
+    "the number of tests.",
     "Two rows that share fewer than three rounds are compared text by text in the first of them, by "
     "McNemar's exact test: a t test over two rounds shows next to nothing. McNemar's test speaks for the "
     "class order and the random seed of that round alone, and so does a verdict that rests on it.",

@@ -69,7 +69,9 @@ def significance_table(
         Column("at 5 %", is_text=True),
         Column("rounds for 80 %"),
     ]
-    title = f"{runs.name}: {TESTED[metric]} of {reference.name} against every other method, over equal rounds"
+    title = (
+        f"{runs.name}: {TESTED[metric]} of {reference.name} against every other method, over shared rounds"
+    )
     notes = [
         *_reference_notes(reference, wanted),
         *_notes(compared),
