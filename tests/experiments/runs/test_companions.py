@@ -14,7 +14,7 @@ from repcl.experiments.runs.companions import companions, made_apart
 from repcl.experiments.runs.observers import Note, RunObserver
 from repcl.experiments.runs.run import make_run
 from repcl.experiments.runs.spec import ResolvedRun, RunOptions, RunSpec
-from repcl.experiments.runs.store import Progress
+from repcl.experiments.runs.store import Progress, RunFolder
 from tests.conftest import tiny_encoder
 from tests.experiments.runs.test_run import Stop, StopAtTask, toy_stream, without_times
 
@@ -155,10 +155,8 @@ def test_a_row_that_its_own_run_finished_meanwhile_stays(tmp_path: Path) -> None
     assert result.read_bytes() == made[0]
 
 
-@pytest.fixture(scope="module")
-def beside_another(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run beside a process that makes the other duet, waits for the run's lock, and ends unfinished."""
-    out = tmp_path_factory.mktemp("beside")
+def run_beside(out: Path, with_our_lock: Callable[[RunFolder], None]) -> None:
+    """Make a duet beside a process that makes the other duet, waits for our lock, and ends unfinished."""
     ours, theirs = (RunStore(out).folder("toy", row, 1) for row in ("duet", "duet@statistics"))
     is_held, has_begun = Event(), Event()
 
@@ -167,8 +165,7 @@ def beside_another(tmp_path_factory: pytest.TempPathFactory) -> Path:
             is_held.set()
             has_begun.wait()
             with ours.lock(waiting=lambda _: None):
-                progress = ours.progress()
-                (out / "kept").write_text(str(len(progress.predictions) if progress else 0))
+                with_our_lock(ours)
 
     def make_ours() -> None:
         is_held.wait()
@@ -179,6 +176,17 @@ def beside_another(tmp_path_factory: pytest.TempPathFactory) -> Path:
         one.start()
     for one in both:
         one.join(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def beside_another(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("beside")
+
+    def note_progress(ours: RunFolder) -> None:
+        progress = ours.progress()
+        (out / "kept").write_text(str(len(progress.predictions) if progress else 0))
+
+    run_beside(out, note_progress)
     return out
 
 
@@ -191,6 +199,17 @@ def test_two_runs_that_bring_each_other_along_both_end_and_no_row_is_lost(
 
 def test_a_run_that_waits_for_others_has_kept_all_its_tasks(beside_another: Path) -> None:
     assert (beside_another / "kept").read_text() == str(len(toy_stream().tasks))
+
+
+def test_a_run_that_another_process_finished_meanwhile_stays(apart: Path, tmp_path: Path) -> None:
+    result = tmp_path / "toy/duet/round-1/result.json"
+
+    def finish_ours(_: RunFolder) -> None:
+        made = (apart / "toy/duet/round-1/result.json").read_text()
+        result.write_text(made.replace('"command": null', '"command": "theirs"'))
+
+    run_beside(tmp_path, finish_ours)
+    assert '"command": "theirs"' in result.read_text()
 
 
 def resolved(row: str, out: Path, **options: Any) -> ResolvedRun:
