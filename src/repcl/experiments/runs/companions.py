@@ -135,8 +135,8 @@ def made_apart(runs: Sequence[ResolvedRun]) -> list[ResolvedRun]:
     for run in runs:
         if run.title in brought and brought[run.title].fingerprint != run.fingerprint:
             raise InvalidSetting(
-                f"Expected {run.title} to have the settings that it has as a part, found others: make them "
-                "equal, or leave out --with-parts."
+                f"Expected {run.title} to have the settings that it has as a part of a duet, found others: "
+                "make them equal, or leave out --with-parts."
             )
     return [run for run in runs if run.title not in brought]
 
