@@ -39,7 +39,7 @@ def test_a_method_that_does_not_take_the_input_is_a_row_of_dashes_and_no_failure
 def test_parts_of_methods_without_any_are_said_to_have_no_effect(repcl, data_file, encoder_folder, tmp_path):
     output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--with-parts")
     assert output.code == 0, output.err
-    assert "Note: --with-parts has no effect on fea: only a duet has parts." in output.out
+    assert "Note: --with-parts has no effect: only a duet has parts." in output.out
 
 
 def test_a_row_that_comes_out_of_a_duet_is_shown_and_not_trained_again(
@@ -50,6 +50,7 @@ def test_a_row_that_comes_out_of_a_duet_is_shown_and_not_trained_again(
     assert output.code == 0, output.err
     assert re.search(r"│ repcl +│ +1 │", output.out)
     assert "tickets repcl round 0: task" not in output.out
+    assert "no effect" not in output.out
 
 
 def test_parts_of_a_duet_that_was_made_without_them_are_refused_before_anything_runs(

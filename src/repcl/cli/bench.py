@@ -154,9 +154,8 @@ def bench(
         console.print(
             f"Note: --memory-per-class has no effect on {', '.join(without)}: they keep no exemplars."
         )
-    undivided = [name for name in settings if split_variant(name)[0] != DUET]
-    if with_parts and undivided:
-        console.print(f"Note: --with-parts has no effect on {', '.join(undivided)}: only a duet has parts.")
+    if with_parts and all(split_variant(name)[0] != DUET for name in settings):
+        console.print("Note: --with-parts has no effect: only a duet has parts.")
     specs = [
         RunSpec(name, stream, replace(options, settings=changed))
         for stream in streams  # runs on the same data stand together: a worker then reads them once
