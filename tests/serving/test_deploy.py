@@ -68,6 +68,13 @@ def test_every_option_that_is_used_is_there(known):
     assert set(used) <= known
 
 
+def test_options_after_the_images_name_still_say_under_which_names_it_is_asked():
+    texts = [(DEPLOY / "Containerfile").read_text(), (DEPLOY.parent / "docs" / "deploy.md").read_text()]
+    commands = [line for text in texts for line in text.splitlines() if "docker run" in line and "--read-only" in line]
+    assert len(commands) == 2
+    assert all("repcl --allowed-host '*'" in line for line in commands)
+
+
 def test_there_is_one_writer_and_readers_cannot_write():
     services = compose()["services"]
     readers = [one for one in services.values() if "--read-only" in one.get("command", [])]
