@@ -1,8 +1,10 @@
 """A model whose texts may have several labels, over HTTP."""
 
+import numpy as np
 import pytest
 
 from repcl.classifier import ContinualClassifier
+from repcl.classifier.state import ClassifierState
 from tests.classifier.conftest import cheap_settings, save_tiny_encoder, toy
 from tests.serving.conftest import examples
 
@@ -42,6 +44,27 @@ def test_a_text_that_is_taught_twice_has_both_labels(client, model):
     assert job["state"] == "done", job
     (labels,) = ContinualClassifier.load(model, device="cpu").predict([taught[0]["text"]])
     assert {"place", "somewhere"} <= set(labels)
+
+
+def test_a_text_is_taught_with_both_labels_of_a_cell(client, model):
+    taught = [one | {"label": "place | somewhere"} for one in examples("place", texts=6)]
+    job = client.change("learn", {"examples": taught})
+    assert job["state"] == "done", job
+    assert job["summary"]["new_classes"] == ["place", "somewhere"]
+
+
+def test_a_cell_of_an_evaluation_holds_several_labels(client):
+    texts, _ = toy("fruit", texts=4)
+    by_cell = [{"text": text, "label": "fruit|food"} for text in texts]
+    by_row = [{"text": text, "label": label} for text in texts for label in ("fruit", "food")]
+    cells, rows = (client.post("/v1/evaluate", json={"examples": one}).json() for one in (by_cell, by_row))
+    assert cells == rows
+
+
+def test_a_text_without_any_label_is_unknown(client, monkeypatch):
+    monkeypatch.setattr(ClassifierState, "has_labels", lambda _, found: np.zeros(found.shape, dtype=bool))
+    (answer,) = client.post("/v1/predict", json={"texts": ["the red apple"]}).json()["predictions"]
+    assert (answer["label"], answer["labels"], answer["unknown"]) == (None, [], True)
 
 
 def test_an_evaluation_counts_texts_that_get_exactly_their_labels(client, model):

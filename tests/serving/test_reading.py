@@ -145,6 +145,15 @@ def test_an_evaluation_counts_right_answers(client, direct):
     assert sum(one["count"] for one in found["confusions"]) == 6 - sum(right)
 
 
+def test_an_evaluation_reads_labels_as_learning_does_and_counts_those_it_does_not_know(client):
+    asked = [one | {"label": f" {one['label']} "} for one in examples("fruit", texts=3, start=70)]
+    asked += [{"text": "a", "label": "nothing known"}, {"text": "b", "label": "nothing known"}]
+    found = client.post("/v1/evaluate", json={"examples": asked}).json()
+    assert found["texts"] == 3
+    assert found["unknown_labels"] == {"nothing known": 2}
+    assert [one["label"] for one in found["classes"]] == ["fruit"]
+
+
 def test_an_evaluation_of_strange_labels_says_what_to_do(client):
     answer = client.post("/v1/evaluate", json={"examples": [{"text": "a", "label": "nothing known"}]})
     assert answer.status_code == 422

@@ -1,7 +1,6 @@
 """`ContinualClassifier`: scikit-learn's contract, and new classes in any call, for ever."""
 
 import json
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -564,10 +563,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def label_of(self, typed: str) -> Label:
         """A label in the type that labels were given in, from what a user typed: the class that it names."""
-        state = self.fitted_state()
-        if state.label_type == "number" and re.fullmatch("-?[0-9]{1,19}", typed.strip()):
-            return int(typed)
-        return settled([typed], state.names)[typed]
+        return self.fitted_state().label_of(typed)
 
     # ---- inside ---------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """`ClassifierState`: what a classifier has learned, and what it is before it learned anything."""
 
+import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
@@ -14,6 +15,7 @@ from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
 from repcl.classifier.inputs import Label
 from repcl.classifier.known import KnownTexts
 from repcl.classifier.label_rules import Mask, calibrate_labels, has_labels, label_probabilities
+from repcl.classifier.labels import settled
 from repcl.classifier.store.records import Calibration, LabelType, Update
 from repcl.data import Example, InputKind
 from repcl.errors import InvalidSetting
@@ -124,6 +126,12 @@ class ClassifierState:
     def is_multilabel(self) -> bool:
         """Whether a text may have several labels."""
         return isinstance(self.method, FrozenMethod) and self.method.is_multilabel
+
+    def label_of(self, typed: str) -> Label:
+        """A label in the type that labels were given in, from what a user typed: the class that it names."""
+        if self.label_type == "number" and re.fullmatch("-?[0-9]{1,19}", typed.strip()):
+            return int(typed)
+        return settled([typed], self.names)[typed]
 
     def has_labels(
         self, found: Scores, threshold: float | str = "auto", names: Sequence[str] | None = None

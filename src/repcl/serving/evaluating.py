@@ -1,12 +1,15 @@
 """The model's answers compared with the right labels, of which a text may have several."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from repcl.classifier.judging import JudgedText, scores_by_label
+from repcl.classifier.state import ClassifierState
 from repcl.data import Example
+from repcl.data.label_cells import labels_of_cell
 from repcl.errors import InvalidData, listed
 from repcl.serving.batching import Answerer
 from repcl.serving.bodies import ClassScore, Confusion, EvaluateBody
@@ -18,9 +21,10 @@ TEXTS_SHOWN = 5
 
 async def evaluated(examples: Sequence[Example], answerer: Answerer) -> EvaluateBody:
     """Compare answers with labels; labels that the model does not know are left out."""
-    wanted = _labels_of_texts(examples, has_several=answerer.current.served.state.is_multilabel)
+    state = answerer.current.served.state
+    wanted = _labels_of_texts(examples, state)
     asked = [example for example, _ in wanted]
-    model, answers = await answerer.ask(Question(asked, top=len(answerer.current.served.classes)))
+    model, answers = await answerer.ask(Question(asked, top=len(state.names) if state.is_multilabel else 1))
     known = frozenset(model.state.names)
     judged = [
         JudgedText(example.text, labels & known, _found(model, answer), answer["confidence"])
@@ -36,6 +40,8 @@ async def evaluated(examples: Sequence[Example], answerer: Answerer) -> Evaluate
     scores = scores_by_label(judged)
     return EvaluateBody(
         revision=model.number,
+        texts=len(judged),
+        unknown_labels=Counter(sorted(label for _, labels in wanted for label in labels - known)),
         accuracy=sum(one.is_right for one in judged) / len(judged),
         macro_recall=sum(score.recall for score in scores) / len(scores),
         classes=[
@@ -47,15 +53,16 @@ async def evaluated(examples: Sequence[Example], answerer: Answerer) -> Evaluate
 
 
 def _labels_of_texts(
-    examples: Sequence[Example], *, has_several: bool
+    examples: Sequence[Example], state: ClassifierState
 ) -> list[tuple[Example, frozenset[str]]]:
-    """Examples with their labels; a text that comes with several has them all, where the model allows it."""
-    if not has_several:
-        return [(example, frozenset([example.label])) for example in examples]
+    """Examples with their labels, read as in learning; a text has several where the model allows it."""
+    if not state.is_multilabel:
+        return [(example, frozenset([str(state.label_of(example.label))])) for example in examples]
     found: dict[Example, frozenset[str]] = {}
     for example in examples:
         text = replace(example, label="")
-        found[text] = found.get(text, frozenset()) | {example.label}
+        own = frozenset(str(state.label_of(label)) for label in labels_of_cell(example.label))
+        found[text] = found.get(text, frozenset()) | own
     return list(found.items())
 
 
