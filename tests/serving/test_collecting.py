@@ -4,8 +4,12 @@ from contextlib import ExitStack
 
 import pytest
 
+from repcl.classifier import ContinualClassifier, ModelFolder
 from repcl.classifier.store.records import DamagedModel
 from repcl.serving import collecting
+from repcl.serving.bodies import JobBody
+from repcl.serving.journal import JobEntry, Journal
+from repcl.serving.place import Place
 from tests.serving.conftest import WITH_TOKEN, examples, started
 
 STRANGE = [f"{word} zz {number}" for word in ("qq xx", "jj ww") for number in range(4)]
@@ -71,6 +75,36 @@ def test_texts_that_were_taught_need_no_review(collecting_client):
     assert job["state"] == "done"
     assert {one["id"] for one in collected(client)}.isdisjoint(one["id"] for one in some)
     assert len(collected(client)) == len(STRANGE) - 3
+
+
+def test_a_decision_after_a_restart_settles_the_texts_of_the_update(serve, unsure, model):
+    with ExitStack() as stack:
+        client = started(stack, model, collects=True)
+        client.post("/v1/predict", json={"texts": STRANGE})
+        ids = [one["id"] for one in collected(client)]
+    classifier = ContinualClassifier.load(model, device="cpu")
+    classifier.partial_fit([*STRANGE, "a stranger"], ["strange"] * 9)
+    with ModelFolder(model).lock("testing"):
+        number = classifier.commit(ModelFolder(model), make_current=False).number
+    job = JobBody(id="0" * 12, action="learn", state="refused", created="2026-01-01T00:00:00Z")
+    place = Place(model)
+    place.claim()
+    waiting = job.model_copy(update={"revision": number})
+    Journal(place).write([JobEntry(job=waiting, collected=tuple(ids[:3]))])
+    place.release()
+    client = serve(collects=True)
+    assert client.post(f"/v1/jobs/{job.id}/accept", headers=WITH_TOKEN).json()["state"] == "done"
+    assert len(collected(client)) == len(STRANGE) - 3
+
+
+def test_texts_that_cannot_be_erased_from_the_disk_are_said_to_be_there(collecting_client, monkeypatch):
+    def refuse(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Place, "write", refuse)
+    answer = collecting_client.post("/v1/unknown/erase", json={"all": True}, headers=WITH_TOKEN)
+    assert answer.status_code == 503
+    assert "still on the disk, which cannot be written (Read-only file system)" in answer.json()["detail"]
 
 
 def test_collected_texts_are_there_after_a_restart(serve, unsure, model):

@@ -13,7 +13,7 @@ from repcl.errors import RepclError
 from repcl.serving import worker
 from repcl.serving.bodies import DoubtfulText, JobBody
 from repcl.serving.journal import JobEntry, Journal
-from repcl.serving.orders import Learn, Rename
+from repcl.serving.orders import Learn, Merge, Remove, Rename, Rollback
 from repcl.serving.place import Place
 from repcl.serving.process import LearningProcess
 from repcl.serving.summaries import summary_of
@@ -133,7 +133,8 @@ def test_a_refused_update_waits_and_the_old_revision_answers(refused):
     assert client.get("/v1/model").json()["revision"] == 2
     assert job["summary"]["classes"][0]["regressed"]
     assert job["summary"]["classes"][0]["advice"]
-    assert "not used" in job["summary"]["sentence"]
+    assert job["summary"]["sentence"] == "Learned more of vehicle."
+    assert job["summary"]["reasons"]
 
 
 def update(**more):
@@ -157,6 +158,13 @@ def test_a_refused_update_can_be_accepted(refused):
     assert answer["state"] == "done"
     assert client.get("/v1/model").json()["revision"] == job["revision"]
     assert client.post(f"/v1/jobs/{job['id']}/discard", headers=WITH_TOKEN).status_code == 409
+
+
+def test_an_update_that_was_accepted_is_so_in_the_history_even_after_a_rollback(refused):
+    client, job = refused
+    client.post(f"/v1/jobs/{job['id']}/accept", headers=WITH_TOKEN)
+    found = client.get("/v1/history").json()["revisions"]
+    assert [(one["is_refused"], one["is_accepted"]) for one in found] == [(False, False)] * 2 + [(True, True)]
 
 
 def test_a_refused_update_can_be_discarded(refused, model):
@@ -200,6 +208,20 @@ def test_a_job_that_waits_is_canceled(client, held):
     answer = client.post(f"/v1/jobs/{second}/cancel", headers=WITH_TOKEN)
     assert answer.json()["state"] == "canceled"
     assert client.get(f"/v1/jobs/{first}").json()["state"] in ("queued", "running")
+
+
+def test_a_canceled_job_keeps_none_of_its_texts(client, held):
+    sent = [
+        client.post("/v1/learn", json={"examples": examples(topic)}, headers=WITH_TOKEN).json()["id"]
+        for topic in ("place", "person")
+    ]
+    client.post(f"/v1/jobs/{sent[1]}/cancel", headers=WITH_TOKEN)
+    assert client.service.jobs._jobs[sent[1]].order is None
+
+
+def test_a_refused_job_keeps_none_of_its_texts(refused):
+    client, job = refused
+    assert client.service.jobs._jobs[job["id"]].order is None
 
 
 def test_a_job_that_is_over_cannot_be_canceled(client):
@@ -354,6 +376,42 @@ def test_nothing_is_written_that_the_service_no_longer_wants(model):
     outcome = worker.carried_out(order, Wire(may_write=False))
     assert isinstance(outcome, worker.Failed)
     assert ModelFolder(model).numbers() == [1]
+
+
+def test_a_rollback_asks_whether_it_may_be_written_once_the_folder_is_free(model):
+    wire, order = Wire(may_write=True), worker.Assignment(model, Rollback(1), "cpu")
+    with ModelFolder(model).lock("testing"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "WAIT", 0.0)
+        outcome = worker.carried_out(order, wire)
+    assert isinstance(outcome, worker.Failed)
+    assert not any(isinstance(one, worker.AsksToWrite) for one in wire.sent)
+    assert outcome.detail.endswith(" Try again when it has ended.")
+
+
+@pytest.mark.parametrize(
+    ("order", "is_used"),
+    [(Learn((Example("a red apple", "vehicle"),)), False), (Merge(("fruit", "vehicle"), "vehicle"), True)],
+    ids=["learn", "merge"],
+)
+def test_only_learning_is_refused(model, monkeypatch, order, is_used):
+    monkeypatch.setattr(Update, "is_refused", True)
+    outcome = worker.carried_out(worker.Assignment(model, order, "cpu"), Wire(may_write=True))
+    assert isinstance(outcome, worker.Finished)
+    assert (outcome.is_used, ModelFolder(model).current()) == (is_used, 2 if is_used else 1)
+
+
+def test_a_class_is_removed_even_where_older_revisions_cannot_be_deleted(model, monkeypatch):
+    def refuse(*_):
+        raise RepclError("The disk is read-only.")
+
+    monkeypatch.setattr(ModelFolder, "purge", refuse)
+    order = worker.Assignment(model, Remove("fruit", purge=True), "cpu")
+    outcome = worker.carried_out(order, Wire(may_write=True))
+    assert isinstance(outcome, worker.Finished)
+    assert outcome.summary.notes == [
+        "Older revisions still hold its texts: 1. They could not be deleted: The disk is read-only."
+    ]
+    assert ModelFolder(model).current() == 2
 
 
 def test_an_unforeseen_error_names_its_kind_and_quotes_nothing(model, monkeypatch):

@@ -65,6 +65,19 @@ def test_a_wrong_field_is_located(client, body, location):
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ({"text": "a", "head": [0, 1]}, "head and tail have to be given together"),
+        ("x" * (TEXT_LENGTH + 1), "String should have at most 10000 characters"),
+        (17, "Expected a JSON object"),
+    ],
+)
+def test_a_text_that_is_wrong_has_one_problem_in_plain_words(client, text, message):
+    (found,) = problem(client.post("/v1/predict", json={"texts": [text]}), 422)["errors"]
+    assert found == {"location": "body.texts.0", "message": message}
+
+
+@pytest.mark.parametrize(
     "example",
     [
         {"text": " ", "label": "a"},
@@ -79,6 +92,12 @@ def test_an_example_that_cannot_be_learned_starts_no_job(client, example):
     answer = client.post("/v1/learn", json={"examples": [example]}, headers=WITH_TOKEN)
     problem(answer, 422)
     assert client.get("/v1/jobs").json() == {"jobs": []}
+
+
+def test_a_blank_text_is_called_so(client):
+    body = {"examples": [{"text": " ", "label": "a"}]}
+    (found,) = problem(client.post("/v1/evaluate", json=body), 422)["errors"]
+    assert found["message"] == "Expected something that can be read, found blanks or null characters"
 
 
 def test_what_was_sent_is_not_repeated(client):

@@ -2,11 +2,21 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 
 from repcl.data.examples import SPANS, Example, InputKind, Span, check_spans
 from repcl.serving.options import EXAMPLES_PER_REQUEST, LABEL_LENGTH, TEXT_LENGTH, TEXTS_PER_REQUEST
 
+PLAIN, MARKED = ALTERNATIVES = ("(a text)", "(a text with spans)")
+"""The forms that a text to be answered may have, as they are called in errors."""
 MOST_TOP = 100
 MOST_NEAREST = 20
 MOST_REVISION = 999_999
@@ -51,7 +61,7 @@ class MarkedText(Marked):
 
 
 class LabeledText(Marked):
-    """A text with its label."""
+    """A text with its label; `a|b` are two labels where the model allows several."""
 
     text: FullText
     label: Label
@@ -61,11 +71,19 @@ class LabeledText(Marked):
         return self.example(self.label)
 
 
+def _alternative(value: Any) -> str:
+    return PLAIN if isinstance(value, str) else MARKED
+
+
 class PredictRequest(Asked):
     """Texts to be answered."""
 
     texts: Annotated[
-        list[Text | MarkedText],
+        list[
+            Annotated[
+                Annotated[Text, Tag(PLAIN)] | Annotated[MarkedText, Tag(MARKED)], Discriminator(_alternative)
+            ]
+        ],
         Field(max_length=TEXTS_PER_REQUEST, examples=[["where is my parcel", "I want my money back"]]),
     ]
     top: Annotated[int, Field(ge=1, le=MOST_TOP, description="How many classes to name.")] = 3
@@ -277,9 +295,10 @@ class DoubtfulText(BaseModel):
 
 
 class Summary(BaseModel):
-    """What a job did; regressed classes and the most doubtful texts come first."""
+    """What a job did, and why the guard advises against it; the worst classes and texts come first."""
 
     sentence: str
+    reasons: list[str] = []
     new_classes: list[str] = []
     examples: int = 0
     corrected: int = 0
@@ -359,6 +378,7 @@ class RevisionBody(BaseModel):
     accuracy: float | None
     is_current: bool
     is_refused: bool
+    is_accepted: Annotated[bool, Field(description="Whether a refused revision was used all the same.")]
 
 
 class HistoryBody(BaseModel):
@@ -384,7 +404,6 @@ class CollectedBody(BaseModel):
 class GroupBody(BaseModel):
     """Collected texts that are alike."""
 
-    name: str
     texts: list[CollectedBody]
 
 
@@ -425,6 +444,10 @@ class EvaluateBody(BaseModel):
     """The model's answers compared with the right labels."""
 
     revision: int
+    texts: Annotated[int, Field(description="How many texts were compared.")]
+    unknown_labels: Annotated[
+        dict[str, int], Field(description="Labels that the model does not know, and their texts, left out.")
+    ]
     accuracy: float
     macro_recall: float
     classes: list[ClassScore]

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from repcl.classifier import ModelFolder
 from repcl.classifier.store.collected import COLLECTED, CollectedText, Collection, read_collection
+from repcl.classifier.store.files import CannotWrite
 from repcl.classifier.store.records import now, to_json
 from repcl.data import Example
 from repcl.data.examples import SPANS
@@ -24,7 +25,8 @@ log = logging.getLogger("repcl.serving")
 class Collector:
     """Keeps the newest texts that the model was not sure of, each once.
 
-    A crash loses what came in during the last seconds; what was erased is gone from the disk at once.
+    A crash loses what came in during the last seconds; what was erased is gone from the disk at once, or an
+    error says that it is not.
 
     Args:
         place: where they are written.
@@ -71,26 +73,39 @@ class Collector:
                 size -= len(self._texts.pop(next(iter(self._texts))).text)
 
     def erase(self, ids: Sequence[str] | None) -> int:
-        """Erase texts, all of them if None; how many there were."""
+        """Erase texts, all of them if None; how many there were.
+
+        Raises:
+            CannotWrite: they are erased here, but not on the disk yet.
+        """
         with self._lock:
             doomed = list(self._texts) if ids is None else [one for one in set(ids) if one in self._texts]
             for one in doomed:
                 del self._texts[one]
             if doomed:
                 self._has_changed()
-        self.write()
+        try:
+            self._write()
+        except OSError as error:
+            raise CannotWrite(
+                f"The erased texts are still on the disk, which cannot be written ({error.strerror}). The "
+                "service tries again every few seconds: see to the disk before you stop it."
+            ) from error
         return len(doomed)
 
     def write(self) -> None:
+        """Write what has changed, as far as that is possible now."""
+        try:
+            self._write()
+        except OSError as error:
+            log.error("collected texts could not be written: %s", error.strerror)
+
+    def _write(self) -> None:
         """Write what has changed, and let the README count it where nobody holds the folder's lock."""
         with self._lock:
             if not self._is_written:
-                try:
-                    self.place.write(COLLECTED, to_json(Collection(texts=tuple(self._texts.values()))))
-                    self._is_written = True
-                except OSError as error:
-                    log.error("collected texts could not be written: %s", error.strerror)
-                    return
+                self.place.write(COLLECTED, to_json(Collection(texts=tuple(self._texts.values()))))
+                self._is_written = True
             if self._is_counted:
                 return
         # a job that holds the lock writes the README itself; else the next turn does

@@ -23,8 +23,15 @@ class History:
             current, numbers = self.folder.current(), self.folder.numbers()
             found = {number: self._known.get(number) or self._read(number) for number in numbers}
             self._known = {number: one for number, one in found.items() if one is not None}
+            used = {current, *(one.parent for one in self._known.values())}
             rows = [
-                one.model_copy(update={"is_current": one.number == current}) for one in self._known.values()
+                one.model_copy(
+                    update={
+                        "is_current": one.number == current,
+                        "is_accepted": one.is_refused and one.number in used,
+                    }
+                )
+                for one in self._known.values()
             ]
             return HistoryBody(current=current, revisions=rows)
 
@@ -48,4 +55,5 @@ def _row(revision: Revision) -> RevisionBody:
         accuracy=last.accuracy if last else None,
         is_current=False,
         is_refused=revision.is_refused,
+        is_accepted=False,
     )

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from repcl.classifier.store.files import CannotWrite
 from repcl.classifier.store.records import now
 from repcl.errors import RepclError
 from repcl.serving.bodies import Action, JobBody, JobProblem, Progress, State
@@ -38,17 +39,28 @@ log = logging.getLogger("repcl.serving")
 
 
 class _Job:
-    """A job as the service holds it."""
+    """A job as the service holds it.
 
-    def __init__(self, body: JobBody, order: Order | None = None) -> None:
+    Attributes:
+        body: what everybody may know of it.
+        order: what is to be done, with its texts; None once it has run or is over.
+        collected: the collected texts that it settles.
+        is_unwanted: whether it was canceled.
+        is_writing: whether its revision is being written.
+    """
+
+    def __init__(self, body: JobBody, order: Order | None = None, collected: tuple[str, ...] = ()) -> None:
         self.body = body
         self.order = order
+        self.collected = order.collected if isinstance(order, Learn) else collected
         self.is_unwanted = False
         self.is_writing = False
 
     def change(self, **values: Any) -> None:
         """Be in another state; whoever has the old one keeps it whole."""
         self.body = self.body.model_copy(update=values)
+        if self.body.state not in ("queued", "running"):
+            self.order = None  # its texts are needed no longer
 
 
 class Jobs:
@@ -67,7 +79,8 @@ class Jobs:
         self.journal = journal
         self.collector = collector
         self.process = LearningProcess()
-        self._jobs = {body.id: _Job(body) for body in (journal.read() if journal else ())}
+        left = journal.read() if journal else ()
+        self._jobs = {entry.job.id: _Job(entry.job, collected=entry.collected) for entry in left}
         self._changing = threading.Condition(threading.RLock())
         self._listeners: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._is_ending = False
@@ -199,34 +212,34 @@ class Jobs:
     # ---- the thread that carries them out -------------------------------------------------------
 
     def _run(self) -> None:
-        while (job := self._next()) is not None:
+        while (following := self._next()) is not None:
+            job, order = following
             try:
-                self._carry_out(job)
+                self._carry_out(job, order)
             except Exception as error:  # the next job must have its turn
                 log.error("job %s: %s", job.body.id, type(error).__name__)
                 with self._changed():
                     problem = JobProblem(title="Unforeseen", detail=type(error).__name__)
                     job.change(state="failed", problem=problem, finished=now(), progress=None)
 
-    def _next(self) -> _Job | None:
+    def _next(self) -> tuple[_Job, Order] | None:
+        """The job whose turn it is, and its order, which a canceled job has no longer; None at the end."""
         with self._changing:
             while True:
                 if self._is_ending:
                     return None
                 for job in self._jobs.values():
-                    if job.body.state == "queued":
+                    if job.body.state == "queued" and job.order is not None:
                         with self._changed():
                             job.change(state="running", started=now())
-                        return job
+                        return job, job.order
                 self._changing.wait()
 
-    def _carry_out(self, job: _Job) -> None:
-        if job.order is None:
-            raise RuntimeError("a job without an order cannot wait")
+    def _carry_out(self, job: _Job, order: Order) -> None:
         log.info("job %s (%s) begins", job.body.id, job.body.action)
         clock = _Clock()
         outcome: Finished | Failed | None = None
-        assignment = Assignment(self.current.folder.path, job.order, self.current.device)
+        assignment = Assignment(self.current.folder.path, order, self.current.device)
         for message in self.process.messages(assignment):
             if job.is_unwanted and not isinstance(message, AsksToWrite):
                 self.process.kill()  # it was canceled before its process was there to be killed
@@ -239,6 +252,8 @@ class Jobs:
                 case Finished() | Failed():
                     outcome = message
         self._end(job, outcome)
+        if job.body.state == "done" and isinstance(order, Remove) and order.purge:
+            self._forget_summaries(job)
         log.info("job %s is %s", job.body.id, job.body.state)
 
     def _may_be_written(self, job: _Job) -> bool:
@@ -268,24 +283,20 @@ class Jobs:
             job.change(**values)
         if values["state"] == "done":
             self._let_go(job)
-            if isinstance(job.order, Remove) and job.order.purge:
-                self._forget_summaries()
-        if values["state"] != "refused":
-            job.order = None  # its texts are needed no longer
 
     def _let_go(self, job: _Job) -> None:
         """Collected texts that have been learned need no review."""
-        if self.collector is not None and isinstance(job.order, Learn) and job.order.collected:
-            self.collector.erase(job.order.collected)
+        if self.collector is not None and job.collected:
+            with suppress(CannotWrite):  # the collector tries again, and says so in the log
+                self.collector.erase(job.collected)
 
-    def _forget_summaries(self) -> None:
-        """Nothing may name a class any longer that was deleted for good."""
+    def _forget_summaries(self, purge: _Job) -> None:
+        """Nothing may name a class any longer that was deleted for good, except the job that did it."""
         with self._changed():
             for job in self._jobs.values():
                 if job.body.state in FINAL:
                     summary = job.body.summary and job.body.summary.model_copy(update={"classes": []})
-                    is_purge = isinstance(job.order, Remove)
-                    job.change(summary=summary if is_purge else None)
+                    job.change(summary=summary if job is purge else None)
 
     def _settle_refused(self) -> None:
         """Notice decisions about refused updates that were made elsewhere."""
@@ -324,7 +335,10 @@ class Jobs:
         with self._changing:
             yield
             if is_worth_writing and self.journal is not None:
-                entries = [JobEntry(job=job.body, is_writing=job.is_writing) for job in self._jobs.values()]
+                entries = [
+                    JobEntry(job=job.body, is_writing=job.is_writing, collected=job.collected)
+                    for job in self._jobs.values()
+                ]
                 try:
                     self.journal.write(entries)
                 except OSError as error:  # a full disk must not stop a job that frees some

@@ -19,10 +19,12 @@ class JobEntry(Record):
     Attributes:
         job: what everybody may know of it.
         is_writing: whether its revision was about to be written.
+        collected: the collected texts that it settles, by their ids.
     """
 
     job: JobBody
     is_writing: bool = False
+    collected: tuple[str, ...] = ()
 
 
 class JobEntries(Record):
@@ -37,7 +39,7 @@ class Journal:
     def __init__(self, place: Place) -> None:
         self.place = place
 
-    def read(self) -> list[JobBody]:
+    def read(self) -> list[JobEntry]:
         """The jobs of the service before; those that it did not end are lost."""
         data = self.place.read(JOBS, LARGEST)
         if data is None:
@@ -54,14 +56,13 @@ class Journal:
         self.place.write(JOBS, to_json(JobEntries(jobs=kept)))
 
 
-def _as_left(entry: JobEntry) -> JobBody:
+def _as_left(entry: JobEntry) -> JobEntry:
     if entry.job.state not in ("queued", "running"):
-        return entry.job
+        return entry
     detail = MAY_BE_WRITTEN if entry.is_writing else LOST
     problem = JobProblem(title="Lost", detail=detail)
-    return entry.job.model_copy(
-        update={"state": "lost", "problem": problem, "progress": None, "finished": now()}
-    )
+    lost = {"state": "lost", "problem": problem, "progress": None, "finished": now()}
+    return JobEntry(job=entry.job.model_copy(update=lost))
 
 
 def _without_texts(entry: JobEntry) -> JobEntry:
@@ -73,4 +74,4 @@ def _without_texts(entry: JobEntry) -> JobEntry:
         classes = [one.model_copy(update={"lost_texts": []}) for one in job.summary.classes]
         summary = job.summary.model_copy(update={"classes": classes, "doubtful_texts": [], "notes": []})
         job = job.model_copy(update={"summary": summary})
-    return JobEntry(job=job, is_writing=entry.is_writing)
+    return entry.model_copy(update={"job": job})

@@ -105,6 +105,7 @@ class ServedModel:
         is_unknown = self.rule.applies(evidence) if self.rule else np.zeros(len(examples), dtype=bool)
         has_label = self.state.has_labels(evidence.probabilities)
         has_label[is_unknown] = False
+        is_unknown = ~has_label.any(axis=1)  # where a text may have several labels, it may also have none
         return [
             _answer(evidence.names, row, own, bool(has_no_class), top)
             for row, own, has_no_class, top in zip(

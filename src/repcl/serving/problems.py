@@ -14,11 +14,17 @@ from starlette.exceptions import HTTPException
 from repcl.classifier.store.files import CannotWrite, ModelIsLocked
 from repcl.classifier.store.records import DamagedModel
 from repcl.errors import MissingData, RepclError, UnknownName
-from repcl.serving.bodies import FieldProblem, ProblemBody
+from repcl.serving.bodies import ALTERNATIVES, FieldProblem, ProblemBody
 
 MEDIA_TYPE = "application/problem+json"
 MOST_ERRORS = 50
 RETRY_AFTER = {"Retry-After": "1"}
+MESSAGES = {
+    "string_pattern_mismatch": "Expected something that can be read, found blanks or null characters",
+    "model_type": "Expected a JSON object",
+    "model_attributes_type": "Expected a JSON object",
+}
+"""What to say instead of the words of the library that checks requests."""
 
 _STATUS: tuple[tuple[type[RepclError], int], ...] = (
     (UnknownName, 404),
@@ -71,7 +77,8 @@ def title_of(status: int) -> str:
 def problem_of(error: RepclError) -> Problem:
     """The problem that an error of the classifier is to whoever asked."""
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
-    return Problem(status, str(error), headers=RETRY_AFTER if status == 503 else None)
+    detail = error.without_options if isinstance(error, ModelIsLocked) else str(error)
+    return Problem(status, detail, headers=RETRY_AFTER if status == 503 else None)
 
 
 def add_handlers(app: Starlette) -> None:
@@ -102,13 +109,24 @@ async def _answer_invalid(_: Request, error: Exception) -> Response:
     """Say where a request is wrong and what was expected; what was found is not repeated."""
     found: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else []
     fields = [
-        FieldProblem(location=".".join(map(str, one["loc"])), message=str(one["msg"]))
-        for one in found[:MOST_ERRORS]
+        FieldProblem(location=_location(one["loc"]), message=_message(one)) for one in found[:MOST_ERRORS]
     ]
     more = f" The first {MOST_ERRORS} are listed." if len(found) > MOST_ERRORS else ""
     first = f"{fields[0].location}: {fields[0].message}" if fields else "see the OpenAPI document"
     count = "one problem" if len(found) == 1 else f"{len(found)} problems"
     return Problem(422, f"The request has {count}, first {first}.{more}", errors=fields).response
+
+
+def _location(parts: Sequence[Any]) -> str:
+    """Where a request is wrong, without the names of the alternatives that a field has."""
+    return ".".join(str(part) for part in parts if part not in ALTERNATIVES)
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    """What is wrong, in words that need no library's manual."""
+    if error["type"] in MESSAGES:
+        return MESSAGES[error["type"]]
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
 async def _answer_http(_: Request, error: Exception) -> Response:

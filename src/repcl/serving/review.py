@@ -44,7 +44,7 @@ class Review:
         guesses = dict(zip(examples, answers, strict=True))
         groups = await self._alike(model, examples)
         return [
-            GroupBody(name="", texts=[_body(by_example[one], guesses[one]) for one in group.examples])
+            GroupBody(texts=[_body(by_example[one], guesses[one]) for one in group.examples])
             for group in groups
         ]
 

@@ -38,10 +38,9 @@ def summary_of(
 ) -> Summary:
     """What an update did; regressed classes come first."""
     sentence = described(update)
-    if update.is_refused:
-        sentence += f"; not used: {'; '.join(update.reasons)}"
     return Summary(
         sentence=f"{sentence[:1].upper()}{sentence[1:]}.",
+        reasons=list(update.reasons),
         new_classes=list(update.new_classes),
         examples=update.examples,
         corrected=update.corrected,

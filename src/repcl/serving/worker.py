@@ -13,7 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from repcl.classifier.store.files import ModelIsLocked
 from repcl.data import Example
+from repcl.data.label_cells import labels_of_cell
 from repcl.errors import RepclError
 from repcl.serving.bodies import Summary
 from repcl.serving.orders import Learn, Merge, Order, Remove, Rename, Rollback
@@ -97,6 +99,8 @@ def carried_out(assignment: Assignment, connection: Connection) -> Finished | Fa
         return Failed("Canceled", "The job was canceled.")
     except (EOFError, BrokenPipeError):
         raise
+    except ModelIsLocked as error:
+        return Failed("The model could not be changed", error.without_options)
     except RepclError as error:
         return Failed("The model could not be changed", str(error))
     except MemoryError:
@@ -134,8 +138,8 @@ def _carry_out(assignment: Assignment, connection: Connection) -> Finished:
 
 def _rolled_back(folder: "ModelFolder", order: Rollback, may_write: Callable[[], None]) -> Finished:
     folder.check(order.revision)
-    may_write()
     with folder.lock("rolling back", wait=WAIT):
+        may_write()
         chosen = folder.rollback(order.revision)
     sentence = f"Revision {order.revision} is in use, with {len(chosen.contents.classes)} classes."
     return Finished(order.revision, True, Summary(sentence=sentence))
@@ -155,13 +159,14 @@ def _changed(
         _apply(assignment.order, classifier, _reporter(connection))
     update = classifier.last_update_
     may_write()
-    revision = classifier.commit(folder, make_current=not update.is_refused)
+    is_used = not (isinstance(assignment.order, Learn) and update.is_refused)
+    revision = classifier.commit(folder, make_current=is_used)
     notes = list(dict.fromkeys(str(one.message) for one in caught if not _is_about_guard(one)))
     if isinstance(assignment.order, Remove):
         name = str(classifier.label_of(assignment.order.label))
         notes.append(_traces(folder, folder.holding(name, origins[name]), assignment.order))
     summary = summary_of(update, before, was_right(classifier.fitted_state()), notes)
-    return Finished(revision.number, folder.current() == revision.number, summary)
+    return Finished(revision.number, is_used, summary)
 
 
 def _traces(folder: "ModelFolder", holding: Sequence[int], order: Remove) -> str:
@@ -169,7 +174,10 @@ def _traces(folder: "ModelFolder", holding: Sequence[int], order: Remove) -> str
     numbers = ", ".join(map(str, holding))
     if not order.purge:
         return f"Older revisions still hold its texts: {numbers}."
-    folder.purge(holding)
+    try:
+        folder.purge(holding)
+    except RepclError as error:  # the class is removed all the same
+        return f"Older revisions still hold its texts: {numbers}. They could not be deleted: {error}"
     return f"Deleted the revisions that held it: {numbers}."
 
 
@@ -200,7 +208,8 @@ def _texts_and_labels(
         return list(examples), [classifier.label_of(example.label) for example in examples]
     labels: dict[Example, list[Any]] = {}
     for example in examples:
-        labels.setdefault(replace(example, label=""), []).append(classifier.label_of(example.label))
+        own = labels.setdefault(replace(example, label=""), [])
+        own += [classifier.label_of(label) for label in labels_of_cell(example.label)]
     return list(labels), list(labels.values())
 
 

@@ -59,7 +59,15 @@ class CannotWrite(RepclError):
 
 
 class ModelIsLocked(RepclError):
-    """Another process is changing the model folder."""
+    """Another process is changing the model folder.
+
+    Attributes:
+        without_options: the same for those who have no command line at hand.
+    """
+
+    def __init__(self, by_whom: str) -> None:
+        super().__init__(f"{by_whom} Try again when it has ended, or wait for it with --wait SECONDS.")
+        self.without_options = f"{by_whom} Try again when it has ended."
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -435,10 +443,7 @@ def _acquire(lock: FileLock, folder: Path, wait: float, tell: Callable[[str], No
             return
         holder = _holder(folder)
         if time.monotonic() >= deadline:
-            raise ModelIsLocked(
-                f"{shown(folder)} is being changed by {holder}. Try again when it has ended, or wait for it "
-                "with --wait SECONDS."
-            )
+            raise ModelIsLocked(f"{shown(folder)} is being changed by {holder}.")
         if tell is not None:
             tell(f"Waiting for {holder}.")
             tell = None
