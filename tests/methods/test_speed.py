@@ -9,6 +9,7 @@ from torch import Tensor
 from repcl.data import InputKind
 from repcl.methods import METHODS, settings
 from repcl.methods.build import build_method
+from repcl.methods.duet import Duet
 from repcl.methods.fea import FEA, FEASettings
 from repcl.methods.repcl import RepCL, RepCLSettings, clean_partners
 from repcl.methods.settings import TrainingSettings
@@ -71,6 +72,15 @@ def test_every_trained_method_learns_fast(name: str, monkeypatch: pytest.MonkeyP
     assert method.processes.precision == "bf16"
     scores = method.scores(toy_task(kind, "fruit").test)
     assert scores.isfinite().all()
+
+
+def test_the_trained_part_of_a_duet_learns_in_half_precision_and_the_frozen_one_in_full(monkeypatch) -> None:
+    monkeypatch.setattr(settings, "gains_from_bfloat16", lambda: True)
+    values = {**SHORT, "replay_epochs": 1, "speed": "fast", "trained": "fea"}
+    duet = build_method("duet", "sentence", encoder=tiny_encoder(), settings=values)
+    assert isinstance(duet, Duet)
+    assert duet.trained.processes.precision == "bf16"
+    assert [part.processes.precision for part in duet.frozen_parts.values()] == ["no"]
 
 
 def test_partners_are_clean_rows_of_the_same_class() -> None:

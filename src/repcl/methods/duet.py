@@ -6,6 +6,7 @@ every task as they would alone, and share the exemplars that the trained one cho
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Literal, cast
 
@@ -121,6 +122,8 @@ class Duet(Method):
         encoder = self.encoder
         untouched = [copy.deepcopy(encoder).eval() for _ in self.settings.frozen]
         (trained, its_settings), *others = _parts(self.settings)
+        if getattr(its_settings, "precision", "full") == "bf16":  # of the copies nothing is trained
+            encoder.processes = replace(encoder.processes, precision="bf16")
         built = trained.for_settings(its_settings)
         self.trained = built(encoder, its_settings, seed=self.seed, expected_classes=self.expected_classes)
         self.frozen = nn.ModuleDict()
