@@ -28,6 +28,14 @@ TASKS = (
 SETTINGS = {"batch_size": 5, "initial_epochs": 6, "learning_rate": 1e-3, "head_learning_rate": 1e-3}
 LEARNERS: dict[str, dict[str, Any]] = {
     "repcl": {"warmup_epochs": 1.0, "queue_size": 12, "replay_epochs": 6, "generation_weight": 1.0},
+    "repcl with a cached attack": {
+        "warmup_epochs": 1.0,
+        "queue_size": 12,
+        "replay_epochs": 6,
+        "cached_attack": True,
+        "adversarial_radius": 1.0,
+        "adversarial_step_size": 1.0,
+    },
     "fea": {"replay_epochs": 6},
     "crl": {"replay_epochs": 6},
     # slow, for Adam makes last bits large where gradients are nearly zero
@@ -48,7 +56,7 @@ class Curve(Observer):
 def learn(name: str, processes: Processes, **settings: object) -> dict[str, Any]:
     """Two tasks without dropout: curve, exemplars and scores."""
     method = build_method(
-        name,
+        name.split()[0],
         "sentence",
         encoder=tiny_encoder(dropout=0.0),
         settings=SETTINGS | LEARNERS[name] | settings,

@@ -329,6 +329,7 @@ class RepCL(Method):
         loss = cross_entropy(self.head(self.encoder.represent(batch, start)), batch.labels)
         yield {"attacked": (settings.clean_weight + 1.0) * loss}
         if start.grad is not None:
+            self.processes.average_gradients([start])  # each process knows that of its own rows only
             moved = ascend(
                 start,
                 start.grad,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch import distributed as torch_distributed
 from torch.utils.checkpoint import checkpoint
 
@@ -88,9 +88,9 @@ class Processes:
         joined: Tensor = _Join.apply(own, self)  # type: ignore[no-untyped-call]
         return joined
 
-    def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+    def average_gradients(self, leaves: Iterable[Tensor]) -> None:
         """Replace gradients by their mean over processes, in one message; those that are equal stay so."""
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        gradients = [leaf.grad for leaf in leaves if leaf.grad is not None]
         if self.number == 1 or not gradients:
             return
         together = torch.cat([gradient.flatten() for gradient in gradients])
