@@ -258,3 +258,21 @@ def test_a_class_of_one_example_is_learned() -> None:
     method = tiny()
     method.learn(Task(("fruit",), [Example("the apple", "fruit")], []))
     assert method.predict([Example("a plum", "fruit")]) == ["fruit"]
+
+
+def test_final_exemplars_of_a_class_that_comes_again_are_chosen_among_the_old_ones_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    method = tiny()
+    method.learn(toy_task("sentence", "fruit", "vehicle"))
+    kept = method.memory.of("fruit")
+    candidates: list[list[Example]] = []
+    plain = method.remember
+
+    def watched(task: Task) -> None:
+        candidates.append(method.memory.of("fruit"))
+        plain(task)
+
+    monkeypatch.setattr(method, "remember", watched)
+    method.learn(toy_task("sentence", "fruit", "weather", start=30))
+    assert candidates == [kept, kept]

@@ -66,10 +66,14 @@ class CRL(Method):
 
     def learn_task(self, task: Task) -> None:
         """Initial learning; from the second task on consistent replay; then exemplars and prototypes."""
+        earlier = {name: self.memory.of(name) for name in task.classes}
         self._learn_new(task)
         if self.tasks_learned > 0:
             self.remember(task)
             self._replay()
+            # The first choice was provisional: the encoder has moved, so exemplars are chosen once more.
+            for name, exemplars in earlier.items():
+                self.memory.keep(name, exemplars)
         self.remember(task)
         self.prototypes = class_prototypes(self, task, before=self.prototypes)
 
