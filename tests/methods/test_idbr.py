@@ -295,10 +295,17 @@ def test_warm_up_ends_after_so_many_examples_at_the_latest(monkeypatch: pytest.M
     monkeypatch.setattr(
         "repcl.methods.idbr.method.run_stage", lambda *parts, **_: found.append((len(parts[2]), parts[4]))
     )
-    method = make(warmup_epochs=2.5, warmup_examples=16)
+    method = make(warmup_epochs=2.5, initial_epochs=4, warmup_examples=16)
     method.learn(toy_task("sentence", "fruit", "vehicle", train=16))
     ((steps_per_epoch, stage),) = found
     assert stage.warmup_epochs * steps_per_epoch == pytest.approx(2)  # two steps of eight examples
+
+
+def test_warm_up_ends_after_a_quarter_of_the_epochs_at_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr("repcl.methods.idbr.method.run_stage", lambda *parts, **_: found.append(parts[4]))
+    make(warmup_epochs=2.5, initial_epochs=2).learn(toy_task("sentence", "fruit", "vehicle", train=16))
+    assert [stage.warmup_epochs for stage in found] == [0.5]
 
 
 def test_reserved_rows_are_there_from_the_start_but_not_predicted() -> None:

@@ -111,7 +111,7 @@ class IDBR(Method):
             return self.terms(self.read(batch), batch.labels, targets, is_replay=step.is_replay)
 
         stage = settings.stage(settings.initial_epochs)
-        latest = settings.warmup_examples / settings.batch_size / len(steps)
+        latest = min(settings.initial_epochs / 4, settings.warmup_examples / settings.batch_size / len(steps))
         stage = replace(stage, warmup_epochs=min(stage.warmup_epochs, latest), epsilon=settings.adam_epsilon)
         run_stage(self, Stage.INITIAL_LEARNING, steps, losses, stage, groups=self.groups())
         self.remember(task)
