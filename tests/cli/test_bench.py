@@ -3,6 +3,9 @@ import re
 
 import pytest
 
+from repcl.benchmarks import StreamSpec
+from repcl.cli.console import make_console
+from repcl.cli.runs import note_idle_options
 from repcl.methods import METHODS
 from repcl.presets import load_preset, parse_overrides
 
@@ -40,6 +43,30 @@ def test_parts_of_methods_without_any_are_said_to_have_no_effect(repcl, data_fil
     output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--with-parts")
     assert output.code == 0, output.err
     assert "Note: --with-parts has no effect: only a duet has parts." in output.out
+
+
+def test_a_protocol_that_a_file_does_not_have_is_said_to_have_no_effect(
+    repcl, data_file, encoder_folder, tmp_path
+):
+    output = bench(repcl, data_file, encoder_folder, tmp_path / "runs", "--protocol", "paper")
+    assert output.code == 0, output.err
+    assert f"Note: --protocol paper has no effect on {data_file}" in output.out.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "notes"),
+    [
+        ("hwu64", {"protocol": "paper"}, []),
+        ("fewrel", {"protocol": "paper"}, ["--protocol paper has no effect on fewrel"]),
+        ("fewrel", {"label_column": "class"}, ["--label-column have no effect on fewrel"]),
+        ("tickets.csv", {"label_column": "class"}, []),
+    ],
+)
+def test_options_about_data_that_do_nothing_are_named(name, options, notes, capsys):
+    note_idle_options([StreamSpec(name=name, **options)], make_console())
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("Note:") == len(notes)
+    assert all(note in said for note in notes)
 
 
 def test_a_row_that_comes_out_of_a_duet_is_shown_and_not_trained_again(

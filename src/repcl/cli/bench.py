@@ -31,7 +31,15 @@ from repcl.cli.options import (
     TextColumnOption,
     WorkersOption,
 )
-from repcl.cli.runs import checked_runs, chosen_rounds, finish, make_runs, refuse_shared_names, typed_command
+from repcl.cli.runs import (
+    checked_runs,
+    chosen_rounds,
+    finish,
+    make_runs,
+    note_idle_options,
+    refuse_shared_names,
+    typed_command,
+)
 
 if TYPE_CHECKING:
     from repcl.presets import Preset
@@ -148,6 +156,7 @@ def bench(
         with_parts=with_parts,
     )
     console = make_console(is_quiet=not processes.is_first)
+    note_idle_options(streams, console)
     settings = _settings(method, set_ or [], memory_per_class, chosen)
     without = [name for name, changed in settings.items() if "memory_per_class" not in changed]
     if memory_per_class is not None and without:

@@ -35,6 +35,22 @@ def refuse_shared_names(streams: "Sequence[StreamSpec]") -> None:
             )
 
 
+def note_idle_options(streams: "Sequence[StreamSpec]", console: Console) -> None:
+    """Say which options about data do nothing with the data that were named."""
+    from repcl.benchmarks import BENCHMARKS
+
+    usual, names = streams[0], dict.fromkeys(stream.name for stream in streams)
+    public = [name for name in names if name in BENCHMARKS]
+    alike = [name for name in names if name not in public or BENCHMARKS[name].read_as_paper is None]
+    if usual.protocol == "paper" and alike:
+        console.print(f"Note: --protocol paper has no effect on {', '.join(alike)}: there it is the same.")
+    if (usual.text_column, usual.label_column) != ("text", "label") and public:
+        console.print(
+            f"Note: --text-column and --label-column have no effect on {', '.join(public)}: the columns of a "
+            "benchmark are known."
+        )
+
+
 def chosen_rounds(round: Sequence[int] | None, rounds: int | None, *, first: int) -> list[int]:
     """The rounds that `--round` names, each once, or the first so many, or one."""
     if round and rounds is not None:

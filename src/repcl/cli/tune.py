@@ -27,7 +27,7 @@ from repcl.cli.options import (
     TextColumnOption,
     WorkersOption,
 )
-from repcl.cli.runs import chosen_rounds, typed_command
+from repcl.cli.runs import chosen_rounds, note_idle_options, typed_command
 
 if TYPE_CHECKING:
     from repcl.experiments.tuning.search import Engine, Search
@@ -118,6 +118,7 @@ def tune(
     search = plan_search(method, streams, options, space=space, out=out)
     preset_file(search)  # refused before the work, not after it
     console = make_console()
+    note_idle_options(streams, console)
     if any(number in REPORTED for number in numbers):
         console.print(
             "Rounds 0 to 4 are usually the reported ones: settings chosen on them may suit them too well.",
