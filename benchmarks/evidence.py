@@ -235,11 +235,17 @@ def waiting(
 def is_chosen(job: Job, options: argparse.Namespace) -> bool:
     """Whether a run is among those that the options name; an option that is not given names all."""
     named = (
-        (job.wanted.benchmark, options.benchmark),
-        (job.method, options.method),
-        (job.round, options.round),
+        ({job.wanted.benchmark}, options.benchmark),
+        (names_of(job.method), options.method),
+        ({job.round}, options.round),
     )
-    return all(not names or value in names for value, names in named)
+    return all(not names or not values.isdisjoint(names) for values, names in named)
+
+
+def names_of(method: str) -> set[str]:
+    """The rows that a method's run makes: its own, and those beside a duet."""
+    beside = {"duet@statistics"} if method == "duet" else set()
+    return {method, method.replace("duet", "repcl", 1)} | beside
 
 
 def make_and_store(run: ResolvedRun, tell: Tell, *, out: Path, results: Path) -> Result:

@@ -54,13 +54,13 @@ def measuring(task: int, every: int) -> Callable[..., None]:
     def stage(
         learner: Any, name: str, batches: Any, losses: Callable[[Any], Any], *rest: Any, **more: Any
     ) -> None:
-        encoder = list(learner.encoder.parameters())
         seen: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
         step = 0
 
         def watched(batch: Any) -> Iterable[LossTerms]:
             nonlocal step
             step += 1
+            encoder = list(learner.encoder.parameters())  # as they are inside the stage, which may swap some
             produced = losses(batch)
             reference: Tensor | None = None
             for terms in [produced] if isinstance(produced, Mapping) else produced:

@@ -55,6 +55,12 @@ def test_only_the_runs_that_options_name_are_chosen():
     assert all(SCRIPT["is_chosen"](job, unnamed) for job in TABLES)
 
 
+def test_a_row_that_comes_out_of_a_duet_names_the_duet():
+    for row, method in (("repcl", "duet"), ("duet@statistics", "duet"), ("repcl@memory-5", "duet@memory-5")):
+        named = Namespace(benchmark=["hwu64"], method=[row], round=[1])
+        assert titles(job for job in TABLES if SCRIPT["is_chosen"](job, named)) == [f"hwu64 {method} 1"]
+
+
 def test_no_run_is_planned_twice():
     for jobs in LISTS.values():
         made = [(job.wanted.folder, *titles([job])) for job in plan(jobs)]
