@@ -69,8 +69,9 @@ def test_every_option_that_is_used_is_there(known):
 
 
 def test_options_after_the_images_name_still_say_under_which_names_it_is_asked():
-    texts = [(DEPLOY / "Containerfile").read_text(), (DEPLOY.parent / "docs" / "deploy.md").read_text()]
-    commands = [line for text in texts for line in text.splitlines() if "docker run" in line and "--read-only" in line]
+    files = (DEPLOY / "Containerfile", DEPLOY.parent / "docs" / "deploy.md")
+    lines = [line for file in files for line in file.read_text().splitlines() if "docker run" in line]
+    commands = [line for line in lines if "--read-only" in line]
     assert len(commands) == 2
     assert all("repcl --allowed-host '*'" in line for line in commands)
 

@@ -300,7 +300,12 @@ def info_nce_by_round(method: MethodRuns, quantity: Quantity) -> dict[int, float
 def estimated_by_round(method: MethodRuns) -> dict[int, tuple[object, ...]]:
     """How each round was encoded and estimated; values are compared only where that is alike."""
     return {
-        run.result.round: (run.analysis.settings, run.result.encoder, run.result.precision)
+        run.result.round: (
+            run.analysis.settings,
+            run.result.encoder,
+            run.result.precision,
+            run.result.settings.get("precision", "full"),
+        )
         for run in method.runs
         if run.analysis is not None
     }
