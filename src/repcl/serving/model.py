@@ -104,13 +104,10 @@ class ServedModel:
         evidence = (self.export or self.state).evidence(examples)
         is_unknown = self.rule.applies(evidence) if self.rule else np.zeros(len(examples), dtype=bool)
         has_label = self.state.has_labels(evidence.probabilities)
-        has_label[is_unknown] = False
-        is_unknown = ~has_label.any(axis=1)  # where a text may have several labels, it may also have none
+        has_label[is_unknown] = False  # and where a text may have several labels, it may also have none
         return [
-            _answer(evidence.names, row, own, bool(has_no_class), top)
-            for row, own, has_no_class, top in zip(
-                evidence.probabilities, has_label, is_unknown, tops, strict=True
-            )
+            _answer(evidence.names, row, own, top)
+            for row, own, top in zip(evidence.probabilities, has_label, tops, strict=True)
         ]
 
     def _explain(self, question: Question, answers: Sequence[Answer]) -> None:
@@ -257,15 +254,15 @@ def _any_text(served: ServedModel) -> Example:
     return Example("a b", "", **spans)
 
 
-def _answer(names: Sequence[str], row: Scores, has_label: Mask, is_unknown: bool, top: int) -> Answer:
-    """The answer to one text, from its probabilities and from which labels it has."""
+def _answer(names: Sequence[str], row: Scores, has_label: Mask, top: int) -> Answer:
+    """The answer to one text, from its probabilities and from which labels it has; unknown without any."""
     best = (-row).argsort(kind="stable").tolist()
     ranked = [{"label": names[index], "probability": float(row[index])} for index in best[:top]]
     labels = [{"label": names[index], "probability": float(row[index])} for index in best if has_label[index]]
     return {
         "label": labels[0]["label"] if labels else None,
         "labels": labels,
-        "unknown": is_unknown,
+        "unknown": not labels,
         "confidence": ranked[0]["probability"],
         "top": ranked,
         "nearest": [],
