@@ -37,6 +37,30 @@ AXE_SHA512 = (
     "f564d9c448ec67b6f5dd31fc24f99b576cfc0876e5f34ff6866dd73c41b82603"
     "5d40b2bcd480515e64b11df3003a44aa41e4714ffd1dc0d0f3d863a6df3ce971"
 )
+JOB = {
+    "id": "0123456789ab",
+    "action": "learn",
+    "state": "done",
+    "progress": None,
+    "created": "2026-11-20T00:00:00Z",
+    "started": None,
+    "finished": None,
+    "revision": None,
+    "problem": None,
+    "summary": None,
+}
+SUMMARY = {
+    "sentence": "Learned 40 texts.",
+    "reasons": [],
+    "new_classes": [],
+    "examples": 40,
+    "corrected": 0,
+    "accuracy_before": None,
+    "accuracy_after": None,
+    "classes": [],
+    "doubtful_texts": [],
+    "notes": [],
+}
 WATCH_FOR_PROGRESS = """() => {
   const look = () => { window.sawProgress ||= document.querySelector("[role=progressbar]") !== null; };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
@@ -115,6 +139,12 @@ def teach_lines(page: Page, label: str, lines: list[str]) -> None:
     page.get_by_role("button", name=f"Teach {len(lines)} texts").click()
 
 
+def see_job(page: Page, **fields: object) -> None:
+    """Go to a job that the service does not have."""
+    page.route("**/v1/jobs/*", lambda route: route.fulfill(json=JOB | fields))
+    page.evaluate("location.hash = '#/jobs/0123456789ab'")
+
+
 def test_a_text_is_answered_with_bars_and_the_nearest_texts(open_page):
     page = open_page("try")
     type_text(page, "where is my parcel, please?")
@@ -182,6 +212,37 @@ def test_an_update_that_the_guard_refuses_is_shown_and_discarded(open_page):
     expect(page.get_by_role("button", name="track_order", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="other", exact=True)).to_have_count(0)
     assert page.locator(".served-revision").inner_text() == before
+
+
+def test_a_refusal_is_shown_with_its_reasons(open_page):
+    page = open_page("try")
+    see_job(page, state="refused", summary=SUMMARY | {"reasons": ["class 'a' lost 5 of its 12 texts"]})
+    notice = page.locator(".notice").filter(has_text="Refused, because")
+    expect(notice.get_by_role("listitem")).to_have_text("class 'a' lost 5 of its 12 texts")
+
+
+def test_on_a_phone_doubtful_texts_have_the_width(open_page):
+    page = open_page("try", width=360)
+    doubtful = {"text": "my card was charged twice", "label": "price_match", "likelier": "charged_twice"}
+    see_job(page, state="refused", summary=SUMMARY | {"doubtful_texts": [doubtful]})
+    cell = page.get_by_role("rowheader").filter(has_text=doubtful["text"])
+    expect(cell).to_contain_text("Its label price_match, likelier charged_twice")
+    box = cell.bounding_box()
+    assert box is not None
+    assert box["width"] > 300
+
+
+def test_a_lost_job_says_whether_it_may_have_been_written(open_page):
+    page = open_page("try")
+    see_job(page, state="lost", problem={"title": "Lost", "detail": "It may be in the history."})
+    expect(page.get_by_role("alert")).to_contain_text("It may be in the history.")
+
+
+def test_only_the_revision_in_use_can_be_undone(open_page):
+    page = open_page("try")
+    see_job(page, state="done", revision=999)
+    expect(page.get_by_role("link", name="See the history")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
 
 
 def test_a_class_is_renamed_and_the_revision_before_can_be_used_again(open_page):

@@ -47,6 +47,7 @@
  * @typedef {{text: string, label: string, likelier: string}} DoubtfulText
  * @typedef {object} Summary
  * @property {string} sentence
+ * @property {string[]} reasons Why the guard refused it.
  * @property {string[]} new_classes
  * @property {number} examples
  * @property {number} corrected
@@ -85,9 +86,10 @@
  * @property {number | null} accuracy
  * @property {boolean} is_current
  * @property {boolean} is_refused
+ * @property {boolean} is_accepted Whether it was refused and used all the same.
  *
  * @typedef {Asked & {id: string, label: string | null, confidence: number, when: string}} Collected The label is the best guess.
- * @typedef {{name: string, texts: Collected[]}} Group
+ * @typedef {{texts: Collected[]}} Group
  * @typedef {{collects: boolean, total: number, groups: Group[]}} Unknown
  */
 

@@ -12,13 +12,14 @@ const LOSSES_SHOWN = 5;
 
 /**
  * @param {Job} job one that is over
+ * @param {boolean} isInUse Whether its revision still answers.
  * @returns {HTMLElement}
  */
-export function outcome(job) {
+export function outcome(job, isInUse) {
   return element(
     "div",
     { class: "stack" },
-    headline(job),
+    headline(job, isInUse),
     ...(job.summary && hasResult(job) ? details(job.summary) : []),
   );
 }
@@ -28,21 +29,26 @@ function hasResult(job) {
   return job.state === "done" || job.state === "refused";
 }
 
-/** @param {Job} job */
-function headline(job) {
+/**
+ * @param {Job} job
+ * @param {boolean} isInUse
+ */
+function headline(job, isInUse) {
   const sentence = job.summary?.sentence;
+  const reasons = job.summary?.reasons ?? [];
   switch (job.state) {
     case "done":
       return notice(
         "good",
-        job.action === "learn" ? "Learned, and in use" : "Done, and in use",
-        element("p", {}, sentence ?? `Revision ${job.revision} answers now.`),
+        `${job.action === "learn" ? "Learned" : "Done"}, ${isInUse ? "and in use" : "but another revision is in use now"}`,
+        element("p", {}, sentence ?? `It made revision ${job.revision}.`),
       );
     case "refused":
       return notice(
         "warning",
-        "Refused, because old classes would suffer",
+        "Refused, because the guard advises against it",
         element("p", {}, sentence ?? job.problem?.detail ?? ""),
+        reasons.length > 0 && plainList(reasons),
         element(
           "p",
           {},
@@ -56,20 +62,31 @@ function headline(job) {
         element("p", {}, job.problem?.detail ?? "The update was thrown away. Nothing has changed."),
       );
     case "canceled":
-      return notice("plain", "Canceled", element("p", {}, "Nothing has changed."));
-    case "lost":
       return notice(
-        "bad",
-        "Lost",
-        element("p", {}, "The service was stopped while this ran. Nothing has changed: teach it again."),
+        "plain",
+        "Canceled",
+        job.problem && element("p", {}, job.problem.detail),
+        element("p", {}, "Nothing has changed."),
       );
     default:
       return notice(
         "bad",
         job.problem?.title ?? "Not done",
-        element("p", {}, job.problem?.detail ?? "Nothing has changed."),
+        element("p", {}, job.problem?.detail || "Nothing has changed."),
       );
   }
+}
+
+/**
+ * @param {string[]} sentences
+ * @param {string} [kind] another class name
+ */
+function plainList(sentences, kind = "") {
+  return element(
+    "ul",
+    { class: `plain-list ${kind}`.trim() },
+    ...sentences.map((sentence) => element("li", {}, sentence)),
+  );
 }
 
 /** @param {Summary} summary */
@@ -77,8 +94,7 @@ function details(summary) {
   const regressed = summary.classes.filter((one) => one.regressed);
   return [
     facts(summary),
-    summary.notes.length > 0 &&
-      element("ul", { class: "plain-list soft" }, ...summary.notes.map((note) => element("li", {}, note))),
+    summary.notes.length > 0 && plainList(summary.notes, "soft"),
     regressed.length > 0 && section("What got worse", ...regressed.slice(0, LOSSES_SHOWN).map(lossCard)),
     summary.doubtful_texts.length > 0 && section("Texts to check", doubtfulTexts(summary.doubtful_texts)),
     summary.classes.length > 0 && section("Classes known before", ...changedAndUnchanged(summary.classes)),
@@ -170,17 +186,41 @@ function lossCard(one) {
   );
 }
 
-/** @param {DoubtfulText[]} texts the most doubtful first */
+/**
+ * On phones both labels stand below their text, which needs the width.
+ * @param {DoubtfulText[]} texts the most doubtful first
+ */
 function doubtfulTexts(texts) {
   return makeTable({
     caption: "New texts that may have the wrong label: all other texts point to another one",
     rows: texts,
     columns: [
-      { name: "Text", isHead: true, cell: (one) => words(one.text) },
-      { name: "Its label", isName: true, cell: (one) => words(one.label), order: (one) => one.label },
+      {
+        name: "Text",
+        isHead: true,
+        cell: (one) => [
+          words(one.text),
+          element(
+            "span",
+            { class: "narrow-only soft" },
+            "Its label ",
+            words(one.label, "label"),
+            ", likelier ",
+            words(one.likelier, "label"),
+          ),
+        ],
+      },
+      {
+        name: "Its label",
+        isName: true,
+        isMinor: true,
+        cell: (one) => words(one.label),
+        order: (one) => one.label,
+      },
       {
         name: "Likelier",
         isName: true,
+        isMinor: true,
         cell: (one) => words(one.likelier),
         order: (one) => one.likelier,
       },

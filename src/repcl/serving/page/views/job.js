@@ -8,6 +8,7 @@ import { watchInDialog } from "../parts/job_dialog.js";
 import { go } from "../router.js";
 import { decide, getHistory, getJob, rollBack } from "../service/api.js";
 import { STATES, followJob, isOver } from "../service/jobs.js";
+import { refreshModel } from "../service/model.js";
 
 /** @import { Visit } from "../router.js" */
 /** @import { Job } from "../types.js" */
@@ -27,7 +28,8 @@ const RUNNING = {
 export async function build({ path, signal }) {
   const job = await getJob(path[0] ?? "", signal);
   const place = element("div", { class: "stack" });
-  watch(job, place, signal);
+  const watching = watch(job, place, signal);
+  if (isOver(job)) await watching;
   return place;
 }
 
@@ -54,45 +56,64 @@ async function watch(job, place, signal) {
       job = await followJob(job, progress.update, signal);
       speak(STATES[job.state]);
     }
-    place.replaceChildren(heading(job), outcome(job), choices(job, place, signal));
+    const isInUse = job.state === "done" && (await answersNow(job));
+    place.replaceChildren(heading(job), outcome(job, isInUse), choices(job, isInUse, place, signal));
   } catch (problem) {
     if (!signal.aborted) place.replaceChildren(heading(job), problemNotice(problem));
   }
 }
 
 /**
+ * Whether its revision is the one in use; it was when the job was done, so a service that does not say is no reason
+ * to doubt it.
  * @param {Job} job
- * @param {HTMLElement} place
- * @param {AbortSignal} signal
  */
-function choices(job, place, signal) {
-  const trouble = element("div", {});
-  const act = (/** @type {() => Promise<void>} */ doing) => async (/** @type {Event} */ event) => {
-    const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
-    button.disabled = true;
-    try {
-      await doing();
-    } catch (problem) {
-      trouble.replaceChildren(problemNotice(problem));
-      button.disabled = false;
-    }
-  };
-  const settle = (/** @type {"accept" | "discard"} */ decision) =>
-    act(async () => watch(await decide(job.id, decision), place, signal));
-  return element(
-    "div",
-    { class: "stack stack-tight" },
-    trouble,
-    element("div", { class: "actions actions-start decision" }, ...buttons(job, settle, act)),
+async function answersNow(job) {
+  return refreshModel().then(
+    ({ revision }) => revision === job.revision,
+    () => true,
   );
 }
 
 /**
  * @param {Job} job
- * @param {(decision: "accept" | "discard") => (event: Event) => void} settle
- * @param {(doing: () => Promise<void>) => (event: Event) => void} act
+ * @param {boolean} isInUse
+ * @param {HTMLElement} place
+ * @param {AbortSignal} signal
  */
-function buttons(job, settle, act) {
+function choices(job, isInUse, place, signal) {
+  const trouble = element("div", {});
+  const act = (/** @type {() => Promise<void>} */ doing) => async (/** @type {Event} */ event) => {
+    const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
+    button.disabled = true;
+    trouble.replaceChildren();
+    try {
+      await doing();
+    } catch (problem) {
+      trouble.replaceChildren(problemNotice(problem));
+    }
+    button.disabled = false;
+  };
+  const settle = (/** @type {"accept" | "discard"} */ decision) =>
+    act(async () => watch(await decide(job.id, decision), place, signal));
+  const takeBack = act(async () => {
+    if (!(await undo(job))) await watch(job, place, signal);
+  });
+  return element(
+    "div",
+    { class: "stack stack-tight" },
+    trouble,
+    element("div", { class: "actions actions-start decision" }, ...buttons(job, isInUse, settle, takeBack)),
+  );
+}
+
+/**
+ * @param {Job} job
+ * @param {boolean} isInUse
+ * @param {(decision: "accept" | "discard") => (event: Event) => void} settle
+ * @param {(event: Event) => void} takeBack
+ */
+function buttons(job, isInUse, settle, takeBack) {
   if (job.state === "refused") {
     return [
       element(
@@ -107,10 +128,13 @@ function buttons(job, settle, act) {
       ),
     ];
   }
+  if (job.state === "done" && !isInUse) {
+    return [element("a", { class: "button", href: "#/history" }, "See the history")];
+  }
   if (job.state === "done" && job.action !== "rollback") {
     return [
       element("a", { class: "button button-main", href: "#/try" }, "Keep it and try it"),
-      element("button", { class: "button", type: "button", on: { click: act(() => undo(job)) } }, "Undo"),
+      element("button", { class: "button", type: "button", on: { click: takeBack } }, "Undo"),
     ];
   }
   return [element("a", { class: "button", href: "#/teach" }, "Back to Teach")];
@@ -119,13 +143,21 @@ function buttons(job, settle, act) {
 /**
  * Go back to the revision that this one was made from.
  * @param {Job} job
+ * @returns {Promise<boolean>} Whether that was done.
  */
 async function undo(job) {
-  const { revisions } = await getHistory();
-  const parent = revisions.find(({ number }) => number === job.revision)?.parent ?? null;
-  if (parent === null) {
-    toast("This is the first revision: there is nothing to go back to.");
-    return;
+  const { current, revisions } = await getHistory();
+  const own = revisions.find(({ number }) => number === job.revision);
+  if (!own || current !== own.number) {
+    toast("Another revision is in use by now.");
+    return false;
   }
-  if (await watchInDialog(await rollBack(parent), `Going back to revision ${parent}`)) go("/history");
+  if (own.parent === null) {
+    toast("This is the first revision: there is nothing to go back to.");
+    return false;
+  }
+  if (!(await watchInDialog(await rollBack(own.parent), `Going back to revision ${own.parent}`)))
+    return false;
+  go("/history");
+  return true;
 }
