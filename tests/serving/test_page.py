@@ -245,6 +245,21 @@ def test_only_the_revision_in_use_can_be_undone(open_page):
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
 
 
+def test_a_refused_revision_that_was_accepted_can_be_used_again(open_page):
+    page = open_page("try")
+    row = {"parent": None, "when": "2026-11-20T00:00:00Z", "action": "learn", "sentence": "Learned."}
+    row |= {"classes": 4, "accuracy": 0.9}
+    revisions = [
+        row | {"number": 1, "is_current": True, "is_refused": False, "is_accepted": False},
+        row | {"number": 2, "is_current": False, "is_refused": True, "is_accepted": False},
+        row | {"number": 3, "is_current": False, "is_refused": True, "is_accepted": True},
+    ]
+    page.route("**/v1/history", lambda route: route.fulfill(json={"current": 1, "revisions": revisions}))
+    see(page, "History")
+    expect(page.locator(".chip-warning")).to_have_text(["Refused, then accepted", "Refused"])
+    expect(page.get_by_role("button", name="Roll back")).to_have_text("Roll back to revision 3")
+
+
 def test_a_class_is_renamed_and_the_revision_before_can_be_used_again(open_page):
     page = open_page("classes")
     page.get_by_role("button", name="size_advice", exact=True).click()
@@ -291,6 +306,30 @@ def test_a_group_of_unsure_texts_is_named_and_taught(open_page, address):
     expect(page.get_by_text(unsure[0])).to_have_count(0)
     see(page, "Classes")
     expect(page.get_by_role("button", name="jobs", exact=True)).to_be_visible()
+
+
+def test_erasing_all_leaves_what_came_in_since(open_page, address):
+    page = open_page("try")
+    seen, later = "why do volcanoes erupt", "how many moons does jupiter have"
+    page.request.post(f"{address}/v1/predict", data={"texts": [seen]})
+    see(page, "Review")
+    page.get_by_text(seen).wait_for()
+    page.request.post(f"{address}/v1/predict", data={"texts": [later]})
+    page.get_by_role("button", name="Erase all").click()
+    page.get_by_role("dialog").get_by_role("button", name="Erase").click()
+    expect(page.get_by_text(seen)).to_have_count(0)
+    expect(page.get_by_text(later)).to_be_visible()
+
+
+def test_a_list_that_cannot_be_shown_anew_is_not_shown_as_it_was(open_page, address):
+    page = open_page("try")
+    page.request.post(f"{address}/v1/predict", data={"texts": ["what is the capital of peru"]})
+    see(page, "Review")
+    page.get_by_role("button", name="Erase all").click()
+    page.route("**/v1/unknown", lambda route: route.abort())
+    page.get_by_role("dialog").get_by_role("button", name="Erase").click()
+    expect(page.get_by_text("The service does not answer.")).to_be_visible()
+    expect(page.get_by_text("what is the capital of peru")).to_have_count(0)
 
 
 def test_texts_that_are_tried_are_not_kept_for_review(open_page, address):

@@ -23,7 +23,6 @@ export function makeGroupCard(group, index, canWrite, erase) {
     autocomplete: "off",
     dir: "auto",
     placeholder: "Name of the class",
-    value: group.name,
   });
   const lines = group.texts.map((collected) => textLine(collected, canWrite, () => update()));
   const teach = element("button", {

@@ -64,15 +64,34 @@ export function problemNotice(problem, ...children) {
 }
 
 /**
+ * Show something anew in its place, or what went wrong with a way to try again.
+ * @param {HTMLElement} place
+ * @param {() => Promise<void>} show
+ * @param {AbortSignal} signal Fires when nobody looks at it any longer.
+ */
+export async function showAnew(place, show, signal) {
+  try {
+    await show();
+  } catch (problem) {
+    if (!signal.aborted) place.replaceChildren(failure(problem, () => showAnew(place, show, signal)));
+  }
+}
+
+/**
+ * What went wrong, as one sentence.
+ * @param {unknown} problem
+ */
+export function inWords(problem) {
+  return problem instanceof Error ? problem.message : String(problem);
+}
+
+/**
  * @param {unknown} problem
  * @returns {{title: string, sentences: string[]}}
  */
 function told(problem) {
   if (!(problem instanceof Problem)) {
-    return {
-      title: "Something is wrong with this page",
-      sentences: [problem instanceof Error ? problem.message : String(problem)],
-    };
+    return { title: "Something is wrong with this page", sentences: [inWords(problem)] };
   }
   const parts = problem.errors.slice(0, 5).map((error) => `${error.location}: ${error.message}`);
   return { title: problem.title, sentences: [problem.detail, ...parts].filter(Boolean) };

@@ -4,7 +4,7 @@ import { amount, timeLeft } from "../data/format.js";
 import { decide } from "../service/api.js";
 import { STATES } from "../service/jobs.js";
 import { element, withShare } from "./element.js";
-import { toast } from "./notice.js";
+import { inWords, toast } from "./notice.js";
 
 /** @import { Job } from "../types.js" */
 
@@ -82,6 +82,6 @@ async function cancelJob(id, button) {
     await decide(id, "cancel");
   } catch (problem) {
     button.disabled = false;
-    toast(problem instanceof Error ? problem.message : String(problem));
+    toast(inWords(problem));
   }
 }

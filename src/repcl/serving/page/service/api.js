@@ -156,5 +156,5 @@ export const rollBack = (revision) => post("rollback", { revision });
 /** @type {(signal?: AbortSignal) => Promise<T.Unknown>} */
 export const getUnknown = (signal) => get("unknown", signal);
 
-/** @type {(ids: string[] | "all") => Promise<unknown>} */
-export const eraseUnknown = (ids) => post("unknown/erase", ids === "all" ? { all: true } : { ids });
+/** @type {(ids: string[]) => Promise<{erased: number, total: number}>} */
+export const eraseUnknown = (ids) => post("unknown/erase", { ids });

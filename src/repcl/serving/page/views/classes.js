@@ -3,7 +3,7 @@
 import { counted } from "../data/format.js";
 import { measured } from "../parts/bars.js";
 import { element, words } from "../parts/element.js";
-import { empty } from "../parts/notice.js";
+import { empty, showAnew } from "../parts/notice.js";
 import { openClass } from "../parts/class_sheet.js";
 import { makeTable } from "../parts/table.js";
 import { getClasses } from "../service/api.js";
@@ -61,16 +61,18 @@ export async function build({ signal }) {
 
   /** @param {ClassRow} row */
   async function open(row) {
-    if (!(await openClass(row, all, canWrite))) return;
+    if (await openClass(row, all, canWrite)) await showAnew(place, show, signal);
+  }
+
+  async function show() {
     all = (await getClasses(signal)).classes;
     const heading = head.querySelector("h1");
     if (heading) heading.textContent = counted(all.length, "class");
     filter();
+    place.replaceChildren(...content);
   }
 
-  return element(
-    "div",
-    { class: "stack" },
+  const content = [
     head,
     element(
       "div",
@@ -79,7 +81,9 @@ export async function build({ signal }) {
       search,
     ),
     element("div", {}, table.node, none),
-  );
+  ];
+  const place = element("div", { class: "stack" }, ...content);
+  return place;
 }
 
 /**

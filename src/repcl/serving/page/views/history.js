@@ -5,7 +5,7 @@ import { makeChart } from "../parts/chart.js";
 import { confirmDialog } from "../parts/dialog.js";
 import { element } from "../parts/element.js";
 import { watchInDialog } from "../parts/job_dialog.js";
-import { empty } from "../parts/notice.js";
+import { empty, showAnew } from "../parts/notice.js";
 import { getHistory, rollBack } from "../service/api.js";
 import { currentModel, whyReadOnly } from "../service/model.js";
 
@@ -20,7 +20,8 @@ export async function build({ signal }) {
 
   async function show() {
     const [model, { revisions }] = await Promise.all([currentModel(), getHistory(signal)]);
-    place.replaceChildren(...content(revisions, !whyReadOnly(model), signal, show));
+    const reload = () => showAnew(place, show, signal);
+    place.replaceChildren(...content(revisions, !whyReadOnly(model), signal, reload));
   }
 
   await show();
@@ -56,8 +57,17 @@ function content(revisions, canWrite, signal, reload) {
  * @param {AbortSignal} signal
  */
 function curve(revisions, signal) {
-  const points = revisions.flatMap(({ number, accuracy, is_current, is_refused }) =>
-    accuracy === null ? [] : [{ number, share: accuracy, isCurrent: is_current, isRefused: is_refused }],
+  const points = revisions.flatMap((revision) =>
+    revision.accuracy === null
+      ? []
+      : [
+          {
+            number: revision.number,
+            share: revision.accuracy,
+            isCurrent: revision.is_current,
+            isRefused: wasNeverUsed(revision),
+          },
+        ],
   );
   if (!points.length) return null;
   return element(
@@ -66,6 +76,14 @@ function curve(revisions, signal) {
     element("h2", { class: "chart-title" }, "Accuracy on texts it had not learned"),
     makeChart(points, signal),
   );
+}
+
+/**
+ * Whether the guard refused it and nobody used it all the same.
+ * @param {Revision} revision
+ */
+function wasNeverUsed(revision) {
+  return revision.is_refused && !revision.is_accepted;
 }
 
 /**
@@ -96,12 +114,17 @@ function timelineItem(revision, canWrite, reload) {
         {},
         `Revision ${revision.number}`,
         revision.is_current && element("span", { class: "chip chip-accent" }, "In use"),
-        revision.is_refused && element("span", { class: "chip chip-warning" }, "Refused"),
+        revision.is_refused &&
+          element(
+            "span",
+            { class: "chip chip-warning" },
+            revision.is_accepted ? "Refused, then accepted" : "Refused",
+          ),
       ),
       element("p", {}, revision.sentence),
       element("p", { class: "soft" }, facts.filter(Boolean).join(" · ")),
     ),
-    canWrite && !revision.is_current && !revision.is_refused && back,
+    canWrite && !revision.is_current && !wasNeverUsed(revision) && back,
   );
 }
 

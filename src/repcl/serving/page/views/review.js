@@ -4,7 +4,7 @@ import { counted } from "../data/format.js";
 import { confirmDialog } from "../parts/dialog.js";
 import { element } from "../parts/element.js";
 import { makeGroupCard } from "../parts/group_card.js";
-import { empty, toast } from "../parts/notice.js";
+import { empty, showAnew, toast } from "../parts/notice.js";
 import { eraseUnknown, getClasses, getUnknown } from "../service/api.js";
 import { currentModel, whyReadOnly } from "../service/model.js";
 
@@ -27,7 +27,7 @@ export async function build({ signal }) {
     { id: "review-labels" },
     ...classes.map(({ label }) => element("option", { value: label })),
   );
-  const reload = async () => show(await getUnknown(signal));
+  const reload = () => showAnew(place, async () => show(await getUnknown(signal)), signal);
 
   /** @param {Unknown} now */
   function show(now) {
@@ -49,7 +49,7 @@ function head(unknown, canWrite, reload) {
     {
       class: "button button-small button-quiet-bad",
       type: "button",
-      on: { click: () => erase("all", unknown.total, reload) },
+      on: { click: () => erase(shownIds(unknown), reload) },
     },
     "Erase all",
   );
@@ -78,7 +78,7 @@ function head(unknown, canWrite, reload) {
 function content(unknown, canWrite, reload) {
   if (unknown.groups.length)
     return unknown.groups.map((group, index) =>
-      makeGroupCard(group, index, canWrite, (ids) => erase(ids, ids.length, reload)),
+      makeGroupCard(group, index, canWrite, (ids) => erase(ids, reload)),
     );
   if (unknown.collects)
     return [
@@ -104,13 +104,21 @@ function content(unknown, canWrite, reload) {
 }
 
 /**
- * @param {string[] | "all"} ids
- * @param {number} count
+ * Those that the visitor sees: others may have come in since.
+ * @param {Unknown} unknown
+ */
+function shownIds(unknown) {
+  return unknown.groups.flatMap((group) => group.texts.map(({ id }) => id));
+}
+
+/**
+ * @param {string[]} ids
  * @param {() => Promise<void>} reload
  */
-async function erase(ids, count, reload) {
+async function erase(ids, reload) {
+  let erased = 0;
   const isDone = await confirmDialog({
-    title: `Erase ${counted(count, "text")}?`,
+    title: `Erase ${counted(ids.length, "text")}?`,
     content: [
       element(
         "p",
@@ -121,10 +129,10 @@ async function erase(ids, count, reload) {
     action: "Erase",
     isDangerous: true,
     act: async () => {
-      await eraseUnknown(ids);
+      ({ erased } = await eraseUnknown(ids));
     },
   });
   if (!isDone) return;
-  toast(`${counted(count, "text")} erased.`);
+  toast(`${counted(erased, "text")} erased.`);
   await reload();
 }
