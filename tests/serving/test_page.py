@@ -278,6 +278,45 @@ def test_a_class_is_renamed_and_the_revision_before_can_be_used_again(open_page)
     expect(page.get_by_role("button", name="size_advice", exact=True)).to_be_visible()
 
 
+def test_a_change_is_followed_although_its_dialog_was_closed(open_page):
+    page = open_page("classes")
+    waiting: list[Route] = []
+    page.route("**/v1/classes/rename", lambda route: waiting.append(route))
+    page.get_by_role("button", name="size_advice", exact=True).click()
+    page.get_by_role("dialog", name="size_advice").get_by_role("button", name="Rename").click()
+    dialog = page.get_by_role("dialog", name="Rename the class")
+    with page.expect_request("**/v1/classes/rename"):
+        dialog.get_by_role("button", name="Rename").click()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    job = JOB | {"action": "rename", "state": "done", "summary": SUMMARY | {"sentence": "It was renamed."}}
+    waiting[0].fulfill(status=202, json=job)
+    expect(page.get_by_text("It was renamed.")).to_be_visible()
+
+
+def test_words_that_are_selected_up_to_beside_a_dialog_leave_it_open(open_page):
+    page = open_page("classes")
+    page.get_by_role("button", name="size_advice", exact=True).click()
+    sheet = page.get_by_role("dialog", name="size_advice")
+    sheet.get_by_text("Learned from").hover()
+    page.mouse.down()
+    page.mouse.move(20, 400)
+    page.mouse.up()
+    expect(sheet).to_be_visible()
+    page.mouse.click(20, 400)
+    expect(sheet).to_be_hidden()
+
+
+def test_going_back_closes_dialogs(open_page):
+    page = open_page("try")
+    see(page, "Classes")
+    page.get_by_role("button", name="size_advice", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("dialog")).to_have_count(2)
+    page.go_back()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_removing_a_class_says_what_is_deleted(open_page):
     page = open_page("classes")
     page.get_by_role("button", name="refund_request", exact=True).click()

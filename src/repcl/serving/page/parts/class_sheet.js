@@ -17,11 +17,18 @@ import { problemNotice } from "./notice.js";
  */
 export async function openClass(row, all, canWrite) {
   let isChanged = false;
-  const act = (/** @type {() => Promise<boolean>} */ change) => async () => {
+  let changing = Promise.resolve();
+  const act = (/** @type {() => Promise<boolean>} */ change) => () => {
+    changing = attempt(change);
+  };
+
+  /** @param {() => Promise<boolean>} change */
+  async function attempt(change) {
     if (!(await change())) return;
     isChanged = true;
     dialog.close();
-  };
+  }
+
   const texts = element("div", {}, element("p", { class: "soft" }, "Loading its texts …"));
   const { dialog, closed } = openDialog({
     title: words(row.label),
@@ -54,6 +61,7 @@ export async function openClass(row, all, canWrite) {
   });
   showTexts(row, texts);
   await closed;
+  await changing;
   return isChanged;
 }
 

@@ -1,14 +1,14 @@
 /** Dialogs on the browser's own element, which keeps the focus inside and closes with Escape. */
 
 import { element, icon } from "./element.js";
-import { problemNotice } from "./notice.js";
+import { inWords, problemNotice, toast } from "./notice.js";
 
 /** @import { Child } from "./element.js" */
 
 let dialogs = 0;
 
 /**
- * Show a dialog.
+ * Show a dialog. A press beside it closes it, and so does another address, as on Back.
  * @param {object} options
  * @param {Child} options.title
  * @param {Child[]} options.content
@@ -24,11 +24,12 @@ export function openDialog({ title, content, shape = "dialog" }) {
     element("header", { class: "dialog-head" }, element("h2", { id }, title), closeButton()),
     body,
   );
-  dialog.addEventListener("click", (event) => {
-    if (event.target === dialog) dialog.close();
-  });
+  closeWhenPressedBeside(dialog);
+  const leave = () => dialog.close();
+  addEventListener("hashchange", leave);
   const closed = new Promise((/** @type {(nothing: void) => void} */ resolve) => {
     dialog.addEventListener("close", () => {
+      removeEventListener("hashchange", leave);
       dialog.remove();
       resolve();
     });
@@ -36,6 +37,25 @@ export function openDialog({ title, content, shape = "dialog" }) {
   document.body.append(dialog);
   dialog.showModal();
   return { dialog, body, closed };
+}
+
+/**
+ * The press must begin there, too: words that are selected may end beside the dialog.
+ * @param {HTMLDialogElement} dialog
+ */
+function closeWhenPressedBeside(dialog) {
+  let beganBeside = false;
+  const isBeside = (/** @type {MouseEvent} */ { target, clientX, clientY }) => {
+    const { left, right, top, bottom } = dialog.getBoundingClientRect();
+    const isWithin = left <= clientX && clientX <= right && top <= clientY && clientY <= bottom;
+    return target === dialog && !isWithin;
+  };
+  dialog.addEventListener("pointerdown", (event) => {
+    beganBeside = isBeside(event);
+  });
+  dialog.addEventListener("click", (event) => {
+    if (beganBeside && isBeside(event)) dialog.close();
+  });
 }
 
 function closeButton() {
@@ -52,7 +72,8 @@ function closeButton() {
 }
 
 /**
- * Ask before something is done. What goes wrong is said in the dialog, which stays open.
+ * Ask before something is done. What goes wrong is said in the dialog, which stays open; if the visitor closes it
+ * while it is being done, what comes of that is waited for.
  * @param {object} options
  * @param {Child} options.title
  * @param {Child[]} options.content
@@ -63,6 +84,7 @@ function closeButton() {
  */
 export async function confirmDialog({ title, content, action, isDangerous = false, act }) {
   let isDone = false;
+  let doing = Promise.resolve();
   const trouble = element("div", {});
   const button = element(
     "button",
@@ -81,8 +103,8 @@ export async function confirmDialog({ title, content, action, isDangerous = fals
     trouble,
     element("div", { class: "actions" }, cancel, button),
   );
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
+
+  async function attempt() {
     button.disabled = true;
     trouble.replaceChildren();
     try {
@@ -90,11 +112,18 @@ export async function confirmDialog({ title, content, action, isDangerous = fals
       isDone = true;
       opened.dialog.close();
     } catch (problem) {
+      if (!opened.dialog.open) toast(inWords(problem));
       trouble.replaceChildren(problemNotice(problem));
       button.disabled = false;
     }
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    doing = attempt();
   });
   const opened = openDialog({ title, content: [form] });
   await opened.closed;
+  await doing;
   return isDone;
 }

@@ -31,7 +31,7 @@ export async function watchInDialog(job, title) {
       notice(
         "bad",
         last.problem?.title ?? "Not done",
-        element("p", {}, last.problem?.detail ?? "Nothing was changed."),
+        element("p", {}, last.problem?.detail || "Nothing was changed."),
       ),
     );
   } catch (problem) {
