@@ -418,6 +418,49 @@ def test_rows_with_problems_are_marked_and_left_out(open_page, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("multilabel", "problems"),
+    [
+        (False, ["has another class than the same text in row 3", "repeats row 1"]),
+        (True, ["", "repeats row 1"]),
+    ],
+)
+def test_a_text_with_two_labels_is_taught_where_that_is_allowed(open_page, multilabel, problems):
+    page = open_page("try")
+    rows = [["one text", "a"], ["one text", "a"], ["one text", "b"]]
+    assert problems_of(page, rows, multilabel=multilabel)[:2] == problems
+
+
+def test_a_class_name_that_the_service_does_not_take_is_left_out(open_page):
+    page = open_page("try")
+    rows = [["one text", "c" * 500], ["another text", "c" * 501], ["a third", "😀" * 500]]
+    assert problems_of(page, rows) == ["", "has a class name longer than 500 characters", ""]
+
+
+def problems_of(page: Page, rows: list[list[str]], *, multilabel: bool = False) -> list[str]:
+    """What is wrong with rows of a text and a label."""
+    table = [
+        {"line": line, "cells": {"text": text, "label": label}}
+        for line, (text, label) in enumerate(rows, start=1)
+    ]
+    found: list[str] = page.evaluate(
+        """async ([rows, multilabel]) => {
+          const { checkRows } = await import("/data/examples.js");
+          const model = { ...await (await fetch("/v1/model")).json(), multilabel };
+          return checkRows(rows, { text: "text", label: "label" }, model).map(({ problem }) => problem);
+        }""",
+        [table, multilabel],
+    )
+    return found
+
+
+def test_a_line_that_is_too_long_is_named_and_the_others_are_answered(open_page):
+    page = open_page("try")
+    type_text(page, f"where is my parcel?\n\n{'x' * 10_001}\nI want my money back")
+    expect(page.locator(".notice")).to_contain_text("Line 3 was left unanswered")
+    expect(page.get_by_role("table").locator("tbody tr")).to_have_count(2)
+
+
 def test_a_service_without_a_token_is_shown_as_read_only(open_page, desk):
     with serving(Options(desk, device="cpu")) as elsewhere:
         page = open_page("teach", at=elsewhere, token=None)

@@ -1,6 +1,8 @@
 /** From rows to examples: what can be taught, and what is wrong with the rest, row by row. */
 
-/** @import { Example, Kind, Limits, Span } from "../types.js" */
+import { amount } from "./format.js";
+
+/** @import { Example, Kind, Limits, Model, Span } from "../types.js" */
 /** @import { Row } from "./table_file.js" */
 
 /**
@@ -12,6 +14,8 @@
  * @property {string} problem Why it is left out; empty where it is not.
  * @property {Example | null} example
  */
+
+const LABEL_SEPARATOR = "|";
 
 /** @type {Record<Kind, ("head" | "tail" | "trigger")[]>} */
 export const SPANS = { sentence: [], relation: ["head", "tail"], event: ["trigger"] };
@@ -41,18 +45,27 @@ export function guessChoice(columns, kind) {
 }
 
 /**
+ * The labels in a cell: several where the model allows that, with `|` between them.
+ * @param {string} cell
+ * @param {boolean} isMultilabel
+ */
+export function labelsOfCell(cell, isMultilabel) {
+  const labels = isMultilabel ? cell.split(LABEL_SEPARATOR) : [cell];
+  return labels.map((label) => label.trim()).filter(Boolean);
+}
+
+/**
  * @param {Row[]} rows
  * @param {Choice} choice
- * @param {Kind} kind
- * @param {Limits} limits
+ * @param {Model} model
  * @returns {Checked[]}
  */
-export function checkRows(rows, choice, kind, limits) {
+export function checkRows(rows, choice, model) {
   /** @type {Map<string, Checked>} */
   const seen = new Map();
   return rows.map((row) => {
-    const checked = checkRow(row, choice, kind, limits);
-    if (checked.example) refuseRepeated(checked, seen);
+    const checked = checkRow(row, choice, model);
+    if (checked.example) refuseRepeated(checked, seen, model.multilabel);
     return checked;
   });
 }
@@ -60,36 +73,55 @@ export function checkRows(rows, choice, kind, limits) {
 /**
  * @param {string} label
  * @param {string} pasted One text per line.
- * @param {Limits} limits
+ * @param {Model} model
  * @returns {Checked[]}
  */
-export function checkLines(label, pasted, limits) {
+export function checkLines(label, pasted, model) {
   const rows = pasted
     .split(/\r?\n/)
     .flatMap((text, index) => (text.trim() ? [{ line: index + 1, cells: { text, label } }] : []));
-  return checkRows(rows, { text: "text", label: "label" }, "sentence", limits);
+  return checkRows(rows, { text: "text", label: "label" }, model);
 }
 
 /**
  * @param {Row} row
  * @param {Choice} choice
- * @param {Kind} kind
- * @param {Limits} limits
+ * @param {Model} model
  * @returns {Checked}
  */
-function checkRow(row, choice, kind, limits) {
-  const text = (row.cells[choice.text] ?? "").trim();
+function checkRow(row, choice, { kind, limits, multilabel }) {
+  const cell = row.cells[choice.text] ?? "";
+  const text = cell.trim();
+  const sent = SPANS[kind].length ? cell : text; // spans count from the beginning of the cell
   const label = (row.cells[choice.label] ?? "").trim();
-  const spans = spansOf(row, choice, kind, row.cells[choice.text] ?? "");
+  const spans = spansOf(row, choice, kind, cell);
   const problem =
     row.problem ??
-    (!text ? "has no text" : !label ? "has no class" : null) ??
-    ([...text].length > limits.text_length ? `is longer than ${limits.text_length} characters` : null) ??
+    (!text ? "has no text" : !labelsOfCell(label, multilabel).length ? "has no class" : null) ??
+    tooLong(sent, label, limits) ??
     spans.problem;
-  const example = problem
-    ? null
-    : { text: SPANS[kind].length ? row.cells[choice.text] : text, label, ...spans.found };
+  const example = problem ? null : { text: sent, label, ...spans.found };
   return { line: row.line, text, label, problem, example };
+}
+
+/**
+ * @param {string} text
+ * @param {string} label
+ * @param {Limits} limits
+ */
+function tooLong(text, label, { text_length, label_length }) {
+  if (isLonger(text, text_length)) return `is longer than ${amount(text_length)} characters`;
+  if (isLonger(label, label_length)) return `has a class name longer than ${amount(label_length)} characters`;
+  return null;
+}
+
+/**
+ * Whether a text has more characters than that; browsers count some characters twice, the service counts each once.
+ * @param {string} text
+ * @param {number} most
+ */
+export function isLonger(text, most) {
+  return text.length > most && [...text].length > most;
 }
 
 /**
@@ -121,12 +153,14 @@ function parseSpan(cell, length) {
 }
 
 /**
- * A text that came before is left out; with two classes both are, because one of them is wrong.
+ * A text that came before is left out; with two classes both are, because one of them is wrong, unless a text may
+ * have several.
  * @param {Checked} checked
  * @param {Map<string, Checked>} seen
+ * @param {boolean} isMultilabel
  */
-function refuseRepeated(checked, seen) {
-  const key = JSON.stringify({ ...checked.example, label: undefined });
+function refuseRepeated(checked, seen, isMultilabel) {
+  const key = JSON.stringify({ ...checked.example, label: isMultilabel ? checked.label : undefined });
   const earlier = seen.get(key);
   if (!earlier) {
     seen.set(key, checked);

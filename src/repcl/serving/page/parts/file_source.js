@@ -4,7 +4,7 @@ import { SPANS, checkRows, guessChoice } from "../data/examples.js";
 import { readFile, readTable } from "../data/table_file.js";
 import { makeDropZone } from "./drop_zone.js";
 import { element } from "./element.js";
-import { notice } from "./notice.js";
+import { inWords, notice } from "./notice.js";
 
 /** @import { Model } from "../types.js" */
 /** @import { Checked } from "../data/examples.js" */
@@ -28,13 +28,7 @@ export function makeFileSource(model, show) {
       choose(table);
     } catch (problem) {
       table = null;
-      below.replaceChildren(
-        notice(
-          "bad",
-          "This cannot be read",
-          element("p", {}, problem instanceof Error ? problem.message : String(problem)),
-        ),
-      );
+      below.replaceChildren(notice("bad", "This cannot be read", element("p", {}, inWords(problem))));
       show([]);
     }
   }
@@ -42,7 +36,7 @@ export function makeFileSource(model, show) {
   /** @param {Table} read */
   function choose(read) {
     const choice = guessChoice(read.columns, model.kind);
-    const changed = () => show(checkRows(read.rows, choice, model.kind, model.limits));
+    const changed = () => show(checkRows(read.rows, choice, model));
     const fields = ["text", "label", ...SPANS[model.kind]].map((role) =>
       columnField(role, read.columns, choice[role], (column) => {
         choice[role] = column;

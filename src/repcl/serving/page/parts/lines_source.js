@@ -36,7 +36,7 @@ export function makeLinesSource(model, known, show) {
   const changed = () => {
     draft.label = label.value;
     draft.lines = lines.value;
-    show(checkLines(label.value, lines.value, model.limits));
+    show(checkLines(label.value, lines.value, model));
   };
   label.addEventListener("input", changed);
   lines.addEventListener("input", changed);

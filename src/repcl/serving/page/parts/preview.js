@@ -1,5 +1,6 @@
 /** What is about to be taught, row by row, with what is left out and why. */
 
+import { labelsOfCell } from "../data/examples.js";
 import { counted } from "../data/format.js";
 import { element, words } from "./element.js";
 import { speak } from "./notice.js";
@@ -55,8 +56,8 @@ function classes(checked, known, isMultilabel) {
   const counts = new Map();
   for (const { example } of checked) {
     if (!example) continue;
-    const labels = isMultilabel ? example.label.split("|").map((label) => label.trim()) : [example.label];
-    for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+    for (const label of labelsOfCell(example.label, isMultilabel))
+      counts.set(label, (counts.get(label) ?? 0) + 1);
   }
   if (!counts.size) return null;
   const ordered = [...counts].sort(([one], [other]) => Number(known.has(one)) - Number(known.has(other)));

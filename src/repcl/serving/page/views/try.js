@@ -1,11 +1,11 @@
 /** Ask the model: one text with its reasons, or many lines as a table. */
 
-import { SPANS } from "../data/examples.js";
-import { counted, percent } from "../data/format.js";
+import { SPANS, isLonger } from "../data/examples.js";
+import { amount, counted, percent } from "../data/format.js";
 import { answerCards, named } from "../parts/answer.js";
 import { answerTable } from "../parts/answer_table.js";
 import { element } from "../parts/element.js";
-import { empty, problemNotice, speak } from "../parts/notice.js";
+import { empty, notice, problemNotice, speak } from "../parts/notice.js";
 import { makeSpanMarker } from "../parts/span_marker.js";
 import { predict } from "../service/api.js";
 import { currentModel, whyReadOnly } from "../service/model.js";
@@ -13,6 +13,8 @@ import { currentModel, whyReadOnly } from "../service/model.js";
 /** @import { Asked, Model } from "../types.js" */
 /** @import { Answered } from "../parts/answer_table.js" */
 /** @import { Visit } from "../router.js" */
+
+/** @typedef {{number: number, text: string}} Line A line that is not empty, and which one it is, from 1. */
 
 export const title = "Try";
 
@@ -51,7 +53,7 @@ export async function build({ signal }) {
     asking = new AbortController();
     const { signal: own } = asking;
     typed = field.value;
-    const lines = typed.split(/\r?\n/).filter((line) => line.trim());
+    const lines = linesOf(typed);
     lineChoice.hidden = Boolean(marker) || lines.length < 2;
     try {
       const shown = await answerTo(lines, own);
@@ -62,7 +64,7 @@ export async function build({ signal }) {
   }
 
   /**
-   * @param {string[]} lines
+   * @param {Line[]} lines
    * @param {AbortSignal} own
    */
   async function answerTo(lines, own) {
@@ -112,6 +114,15 @@ export async function build({ signal }) {
   );
 }
 
+/**
+ * @param {string} text
+ * @returns {Line[]}
+ */
+function linesOf(text) {
+  const all = text.split(/\r?\n/).map((line, index) => ({ number: index + 1, text: line }));
+  return all.filter((line) => line.text.trim());
+}
+
 /** @param {Model} model */
 function leadOf(model) {
   const known = `${model.name} knows ${counted(model.classes, "class")}`;
@@ -149,27 +160,54 @@ async function spanAnswer(model, asked, signal) {
  * @param {AbortSignal} signal
  */
 async function oneAnswer(model, asked, signal) {
+  const text = typeof asked === "string" ? asked : asked.text;
+  const longest = model.limits.text_length;
+  if (isLonger(text, longest)) return leftOut("The text was", longest);
   const { predictions } = await predict([asked], TOP, NEAREST, signal);
   const found = predictions[0];
-  const text = typeof asked === "string" ? asked : asked.text;
   speak(`${named(found)}, ${percent(found.confidence)}`);
   return answerCards(found, !whyReadOnly(model) && model.kind === "sentence" ? text : null);
 }
 
 /**
+ * Lines that are too long are left out, so that the others have their answers.
  * @param {Model} model
- * @param {string[]} lines
+ * @param {Line[]} lines
  * @param {AbortSignal} signal
  */
 async function manyAnswers(model, lines, signal) {
   /** @type {Answered[]} */
   const rows = [];
   const most = model.limits.texts_per_request;
-  for (let from = 0; from < lines.length; from += most) {
-    const part = lines.slice(from, from + most);
+  const longest = model.limits.text_length;
+  const tooLong = lines.filter(({ text }) => isLonger(text, longest));
+  const asked = lines.filter(({ text }) => !isLonger(text, longest)).map(({ text }) => text);
+  for (let from = 0; from < asked.length; from += most) {
+    const part = asked.slice(from, from + most);
     const { predictions } = await predict(part, 1, 0, signal);
     part.forEach((text, index) => rows.push({ text: text.trim(), found: predictions[index] }));
   }
   speak(`${counted(rows.length, "text")} answered`);
-  return answerTable(rows);
+  return element(
+    "div",
+    { class: "stack" },
+    tooLong.length > 0 && leftOut(whichLines(tooLong), longest),
+    rows.length > 0 && answerTable(rows),
+  );
+}
+
+/** @param {Line[]} lines at least one */
+function whichLines([first, ...others]) {
+  return others.length
+    ? `Line ${first.number} and ${counted(others.length, "other")} were`
+    : `Line ${first.number} was`;
+}
+
+/**
+ * @param {string} what
+ * @param {number} longest
+ */
+function leftOut(what, longest) {
+  const sentence = `${what} left unanswered: a text has at most ${amount(longest)} characters.`;
+  return notice("warning", "Too long", element("p", {}, sentence));
 }
