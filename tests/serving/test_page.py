@@ -461,6 +461,44 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_answered(open_page)
     expect(page.get_by_role("table").locator("tbody tr")).to_have_count(2)
 
 
+def test_a_token_that_no_request_can_carry_is_not_taken(open_page):
+    page = open_page("try", token=None)
+    page.get_by_role("button", name="Token").click()
+    dialog = page.get_by_role("dialog", name="This needs a token")
+    dialog.get_by_label("Token").fill(f"{TOKEN}\u200b")
+    dialog.get_by_role("button", name="Use token").click()
+    said = dialog.get_by_label("Token").evaluate("field => field.validationMessage")
+    assert "hidden characters" in said
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_token_is_used_where_the_browser_forbids_storage(open_page):
+    page = open_page("try", token=None)
+    kept = page.evaluate(
+        """async (given) => {
+          Object.defineProperty(window, "sessionStorage", { get() { throw new Error("forbidden"); } });
+          const { keepToken, token } = await import("/service/token.js");
+          keepToken(given);
+          return token();
+        }""",
+        TOKEN,
+    )
+    assert kept == TOKEN
+
+
+def test_who_does_not_ask_for_anything_is_not_asked_for_the_token(open_page):
+    page = open_page("try")
+    page.clock.install()
+    page.reload()
+    page.locator(".served-revision").wait_for()
+    problem = {"type": "about:blank", "title": "Unauthorized", "status": 401, "detail": "No."}
+    page.route("**/v1/model", lambda route: route.fulfill(status=401, json=problem))
+    for _ in range(2):  # what the page did about the first answer is done when it asks again
+        with page.expect_response("**/v1/model"):
+            page.clock.run_for(5000)
+    assert page.get_by_role("dialog").count() == 0
+
+
 def test_a_service_without_a_token_is_shown_as_read_only(open_page, desk):
     with serving(Options(desk, device="cpu")) as elsewhere:
         page = open_page("teach", at=elsewhere, token=None)

@@ -1,7 +1,11 @@
 /** Asks for the token that the service was started with. */
 
+import { isSendable } from "../service/token.js";
 import { openDialog } from "./dialog.js";
 import { element } from "./element.js";
+
+const NOT_SENDABLE =
+  "A token has only plain letters, digits and signs, and this has others, such as spaces, curly quotes or hidden characters: copy the token alone, or type it.";
 
 /**
  * @param {boolean} isWrong Whether one was given that the service did not take.
@@ -18,6 +22,9 @@ export async function askForToken(isWrong) {
     spellcheck: "false",
     "aria-describedby": "token-hint",
   });
+  field.addEventListener("input", () =>
+    field.setCustomValidity(!field.value || isSendable(field.value.trim()) ? "" : NOT_SENDABLE),
+  );
   const form = element(
     "form",
     { class: "stack" },

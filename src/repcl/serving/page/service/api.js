@@ -27,13 +27,14 @@ export class Problem extends Error {
 
 /**
  * @param {string} path
- * @param {{body?: unknown, signal?: AbortSignal}} [options] With a body it is a POST.
+ * @param {{body?: unknown, signal?: AbortSignal, asksForToken?: boolean}} [options] With a body it is a POST.
  * @returns {Promise<Response>}
  */
-async function request(path, { body, signal } = {}) {
+async function request(path, options = {}) {
+  const { body, signal, asksForToken = true } = options;
   const used = token();
   const response = await send(path, body, used, signal);
-  if (response.status === 401 && (await replaceToken(used))) return request(path, { body, signal });
+  if (response.status === 401 && asksForToken && (await replaceToken(used))) return request(path, options);
   if (!response.ok) throw await problemOf(response);
   return response;
 }
@@ -98,8 +99,8 @@ async function post(path, body, signal) {
   return (await request(path, { body, signal })).json();
 }
 
-/** @type {(signal?: AbortSignal) => Promise<T.Model>} */
-export const getModel = (signal) => get("model", signal);
+/** @type {(asksForToken: boolean) => Promise<T.Model>} */
+export const getModel = async (asksForToken) => (await request("model", { asksForToken })).json();
 
 /**
  * What is tried here is half typed and asked by whoever looks at the model: it is not kept for review.

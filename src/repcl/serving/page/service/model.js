@@ -22,10 +22,13 @@ export async function currentModel() {
   return first;
 }
 
-/** @returns {Promise<Model>} the model as it is now */
-export async function refreshModel() {
+/**
+ * @param {{asksForToken?: boolean}} [options] Whether a visitor who has no token is asked for it.
+ * @returns {Promise<Model>} the model as it is now
+ */
+export async function refreshModel({ asksForToken = true } = {}) {
   const before = model;
-  const now = await getModel();
+  const now = await getModel(asksForToken);
   model = now;
   if (JSON.stringify(now) !== JSON.stringify(before)) for (const listener of listeners) listener(now, before);
   return now;
@@ -39,7 +42,8 @@ export function onModel(listener) {
 /** Look again and again, as long as the page is seen. */
 export function watchModel() {
   setInterval(() => {
-    if (document.visibilityState === "visible" && model) refreshModel().catch(() => {});
+    if (document.visibilityState === "visible" && model)
+      refreshModel({ asksForToken: false }).catch(() => {});
   }, SECONDS_BETWEEN * 1000);
 }
 

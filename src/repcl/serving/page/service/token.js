@@ -1,6 +1,10 @@
 /** The token that writes need: kept for this tab only, never in a cookie. */
 
 const KEPT_AS = "repcl-token";
+const SENDABLE = /^[!-~]+$/;
+
+/** The token as long as the page lasts, where the browser forbids storage. */
+let remembered = "";
 
 /** @type {(isWrong: boolean) => Promise<string | null>} */
 let ask = async () => null;
@@ -9,13 +13,29 @@ let asking = null;
 
 /** @returns {string} empty where there is none */
 export function token() {
-  return sessionStorage.getItem(KEPT_AS) ?? "";
+  try {
+    return sessionStorage.getItem(KEPT_AS) ?? remembered;
+  } catch {
+    return remembered;
+  }
 }
 
-/** @param {string | null} given */
+/** @param {string} given */
 export function keepToken(given) {
-  if (given) sessionStorage.setItem(KEPT_AS, given);
-  else sessionStorage.removeItem(KEPT_AS);
+  remembered = given;
+  try {
+    sessionStorage.setItem(KEPT_AS, given);
+  } catch {
+    // a browser may forbid storage; the token then lasts as long as the page
+  }
+}
+
+/**
+ * Whether a request can carry it, as it can carry every token that a service takes.
+ * @param {string} given
+ */
+export function isSendable(given) {
+  return SENDABLE.test(given);
 }
 
 /**
