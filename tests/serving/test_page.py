@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
@@ -497,6 +498,14 @@ def test_who_does_not_ask_for_anything_is_not_asked_for_the_token(open_page):
         with page.expect_response("**/v1/model"):
             page.clock.run_for(5000)
     assert page.get_by_role("dialog").count() == 0
+
+
+def test_skipping_to_the_content_stays_in_the_view(open_page):
+    page = open_page("teach")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#view")).to_be_focused()
+    expect(page).to_have_url(re.compile("#/teach$"))
 
 
 def test_a_service_without_a_token_is_shown_as_read_only(open_page, desk):

@@ -29,6 +29,7 @@ const readOnly = element("p", { class: "strip", role: "note" });
 
 askForTokenWith(askForToken);
 bindThemeButton(byId("theme-button"));
+byId("skip").addEventListener("click", skipToContent);
 onConnection((isConnected) => (isConnected ? lost.remove() : strips.prepend(lost)));
 onModel(showModel);
 const showView = startRouter({ try: tries, teach, jobs: job, classes, review, history }, byId("page"));
@@ -56,6 +57,15 @@ function showReadOnly(model) {
   readOnly.replaceChildren(element("strong", {}, "Read-only. "), why);
   if (why) strips.append(readOnly);
   else readOnly.remove();
+}
+
+/**
+ * Go to the content without the address, which says what is shown.
+ * @param {Event} event
+ */
+function skipToContent(event) {
+  event.preventDefault();
+  byId("view").focus();
 }
 
 async function changeToken() {
