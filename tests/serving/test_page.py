@@ -413,6 +413,16 @@ def test_rows_with_problems_are_marked_and_left_out(open_page, tmp_path):
     )
 
 
+def test_chosen_columns_stay_while_the_other_way_is_looked_at(open_page):
+    page = open_page("teach")
+    page.get_by_text("A file or table").click()
+    page.get_by_label("Or paste rows").fill("text\tlabel\ttopic\none\ta\tb")
+    page.get_by_label("Class is in").select_option("topic")
+    page.get_by_text("Lines of one class").click()
+    page.get_by_text("A file or table").click()
+    expect(page.get_by_label("Class is in")).to_have_value("topic")
+
+
 @pytest.mark.parametrize(
     ("multilabel", "problems"),
     [

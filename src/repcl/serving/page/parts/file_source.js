@@ -15,44 +15,43 @@ import { inWords, notice } from "./notice.js";
  * @param {(checked: Checked[]) => void} show
  */
 export function makeFileSource(model, show) {
-  /** @type {Table | null} */
-  let table = null;
+  let refresh = () => show([]);
   const below = element("div", { class: "stack stack-tight" });
   const zone = makeDropZone((source) => take(source));
 
   /** @param {File | string} source */
   async function take(source) {
     try {
-      table =
-        typeof source === "string" ? readTable(source) : await readFile(source, model.limits.body_bytes);
-      choose(table);
+      choose(
+        typeof source === "string" ? readTable(source) : await readFile(source, model.limits.body_bytes),
+      );
     } catch (problem) {
-      table = null;
+      refresh = () => show([]);
       below.replaceChildren(notice("bad", "This cannot be read", element("p", {}, inWords(problem))));
-      show([]);
+      refresh();
     }
   }
 
   /** @param {Table} read */
   function choose(read) {
     const choice = guessChoice(read.columns, model.kind);
-    const changed = () => show(checkRows(read.rows, choice, model));
+    refresh = () => show(checkRows(read.rows, choice, model));
     const fields = ["text", "label", ...SPANS[model.kind]].map((role) =>
       columnField(role, read.columns, choice[role], (column) => {
         choice[role] = column;
-        changed();
+        refresh();
       }),
     );
     below.replaceChildren(
       element("div", { class: "columns" }, ...fields),
       read.note ? notice("warning", "Look twice", element("p", {}, read.note)) : "",
     );
-    changed();
+    refresh();
   }
 
   return {
     node: element("div", { class: "stack stack-tight" }, zone, below),
-    show: () => (table ? choose(table) : show([])),
+    show: () => refresh(),
   };
 }
 
