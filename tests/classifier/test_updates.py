@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from repcl.classifier import InvalidInput
+from repcl.classifier import InvalidInput, ModelFolder
+from repcl.classifier.store.records import ClassChange, Update
+from repcl.classifier.wording import described
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods import METHODS
 from repcl.methods.frozen.instant import Instant
@@ -132,6 +134,73 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(make, change, sentence)
 def test_the_only_class_cannot_be_removed(make):
     with pytest.raises(InvalidInput, match="is the only class"):
         make().fit(*toy("fruit")).remove_class("fruit")
+
+
+@pytest.fixture
+def announced(make):
+    """Two classes with texts and two that are announced."""
+    texts, labels = toy("fruit", "vehicle", texts=3)
+    return make("ncm").partial_fit(texts, labels, classes=["fruit", "vehicle", "boat", "ship"])
+
+
+def test_a_class_can_be_given_the_name_of_one_that_was_announced(announced):
+    announced.rename_class("vehicle", "boat")
+    assert announced.classes_.tolist() == ["boat", "fruit", "ship"]
+    assert announced.method_.classes == ["fruit", "boat"]
+    assert announced.fitted_state().declared == ("fruit", "boat", "ship")
+
+
+def test_an_announced_class_can_be_renamed(announced, tmp_path):
+    announced.rename_class("boat", "canoe")
+    assert announced.classes_.tolist() == ["canoe", "fruit", "ship", "vehicle"]
+    announced.save(tmp_path / "model")
+    assert announced.load(tmp_path / "model").classes_.tolist() == ["canoe", "fruit", "ship", "vehicle"]
+
+
+@pytest.mark.parametrize("name", ["fruit", "ship"])
+def test_an_announced_class_gets_no_name_that_is_taken(announced, name):
+    with pytest.raises(InvalidInput, match=f"There is a class '{name}' already: choose another name"):
+        announced.rename_class("boat", name)
+
+
+def test_an_announced_class_can_be_removed(announced):
+    before = announced.predict_proba(ASKED)
+    announced.remove_class("boat")
+    assert announced.classes_.tolist() == ["fruit", "ship", "vehicle"]
+    np.testing.assert_array_equal(announced.predict_proba(ASKED), before[:, 1:])
+
+
+@pytest.mark.filterwarnings("ignore::repcl.classifier.ForgettingWarning")
+def test_a_class_that_is_removed_before_it_is_saved_leaves_no_name_in_the_folder(make, tmp_path):
+    classifier = make("ncm").fit(*toy("fruit", "vehicle")).partial_fit(["a plan", "a code"], ["secret"] * 2)
+    classifier.rename_class("secret", "covert").rename_class("covert", "veiled").rename_class("fruit", "food")
+    classifier.remove_class("veiled").save(tmp_path / "model")
+    saved = b"".join(path.read_bytes() for path in (tmp_path / "model").rglob("*") if path.is_file())
+    assert [name for name in (b"secret", b"covert", b"veiled") if name in saved] == []
+    (revision,) = ModelFolder(tmp_path / "model").history()
+    assert [described(update) for update in revision.updates] == [
+        "learned fruit, vehicle",
+        "learned a class that was removed",
+        "renamed to a class that was removed",
+        "renamed to a class that was removed",
+        "renamed to food",
+        "removed a class",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::repcl.classifier.ForgettingWarning")
+def test_what_the_guard_said_about_a_removed_class_does_not_name_it_either(make):
+    classifier = make("ncm").fit(*toy("fruit", "vehicle"))
+    change = ClassChange(name="fruit", texts=3, correct_before=3, correct_after=1, lost=2, taken_by="secret")
+    reason = "class 'fruit' lost 2 of its 3 texts, 2 of them to 'secret'"
+    doubted = Update(
+        action="learn", when="", new_classes=("secret",), regressed=(change,), reasons=(reason,), examples=2
+    )
+    classifier.partial_fit(["a plan", "a code"], ["secret"] * 2).fitted_state().updates[-1] = doubted
+    classifier.remove_class("secret")
+    kept = classifier.fitted_state().updates[-2]
+    assert (kept.new_classes, kept.regressed[0].name, kept.regressed[0].taken_by) == ((), "fruit", None)
+    assert kept.reasons == ("class 'fruit' lost 2 of its 3 texts, 2 of them to a removed class",)
 
 
 def test_numbers_are_renamed_to_numbers(make):

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal
 
 from repcl.classifier.arrivals import Arrival, as_arrivals, doubtful_texts, least_usual, margins_of
@@ -164,15 +165,17 @@ def forget_texts(
 
 
 def rename_class(state: ClassifierState, old: str, new: str) -> Update:
-    """Give a class another name."""
-    _check_known(state, [old])
-    if new in state.names:
-        raise InvalidInput(
-            f"There is a class {new!r} already: merge {old!r} into it, or choose another name."
-        )
-    _regroup(state, {new if name == old else name: [name] for name in state.method.classes})
-    state.declared = tuple(new if name == old else name for name in state.declared)
-    state.calibration = renamed(state.calibration, old, new)
+    """Give a class another name; that of a class without texts, which was only announced, is free."""
+    is_announced = _is_announced(state, old)
+    if not is_announced:
+        _check_known(state, [old])
+    if new in (state.names if is_announced else state.method.classes):
+        advice = "choose" if is_announced else f"merge {old!r} into it, or choose"
+        raise InvalidInput(f"There is a class {new!r} already: {advice} another name.")
+    if not is_announced:
+        _regroup(state, {new if name == old else name: [name] for name in state.method.classes})
+        state.calibration = renamed(state.calibration, old, new)
+    state.declared = tuple(dict.fromkeys(new if name == old else name for name in state.declared))
     return Update(action="rename", when=now(), new_classes=(new,))
 
 
@@ -208,15 +211,19 @@ def merge_classes(
 
 def remove_class(state: ClassifierState, name: str, *, tolerance: float = TOLERANCE) -> Update:
     """Forget a class: exemplars, held-out texts, classifier row and statistics; its name is not kept."""
+    if _is_announced(state, name):
+        state.declared = tuple(other for other in state.declared if other != name)
+        return Update(action="remove", when=now())
     _check_known(state, [name])
     if len(state.method.classes) < 2:
         raise InvalidInput(f"{name!r} is the only class: delete the model instead.")
     before = {key: check for key, check in state.checks_before().items() if check.label != name}
     state.method.forget_class(name)
     state.held_out = [example for example in state.held_out if example.label != name]
-    state.origins.pop(name)
+    origins = state.origins.pop(name)
     state.known.regroup({other: [other] for other in state.method.classes})
     state.declared = tuple(other for other in state.declared if other != name)
+    _drop_names(state, {name, *_first_names(origins)})
     return _compared("remove", state, before, tolerance=tolerance)
 
 
@@ -317,6 +324,43 @@ def _leave_out(state: ClassifierState, names: Sequence[str], *, always: bool = F
     state.known.regroup(groups)
     for name in names:
         state.origins.pop(name, None)
+
+
+def _drop_names(state: ClassifierState, removed: Collection[str]) -> None:
+    """Take the names of a removed class, and all others that are gone, out of updates not saved yet."""
+    kept = {*state.names, *_first_names(chain.from_iterable(state.origins.values()))}
+
+    def without(update: Update) -> Update:
+        changed = (name for change in update.regressed for name in (change.name, change.taken_by) if name)
+        gone = {*removed, *update.new_classes, *update.more_of, *changed} - kept
+        reasons = update.reasons
+        for name in gone:
+            reasons = tuple(reason.replace(repr(name), "a removed class") for reason in reasons)
+        left = {
+            "new_classes": tuple(name for name in update.new_classes if name in kept),
+            "more_of": tuple(name for name in update.more_of if name in kept),
+            "regressed": tuple(
+                change.model_copy(update={"taken_by": None}) if change.taken_by in gone else change
+                for change in update.regressed
+                if change.name in kept
+            ),
+            "reasons": reasons,
+            "lost_texts": (),
+            "doubtful_texts": (),
+        }
+        return update.model_copy(update=left)
+
+    state.updates[:] = map(without, state.updates)
+
+
+def _first_names(origins: Iterable[str]) -> set[str]:
+    """The names that classes were first learned under."""
+    return {origin.partition(":")[2] for origin in origins}
+
+
+def _is_announced(state: ClassifierState, name: str) -> bool:
+    """Whether a class was announced and has no text yet."""
+    return name in state.declared and name not in state.method.classes
 
 
 def _check_known(state: ClassifierState, names: Sequence[str]) -> None:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 4
 LONGEST_NAME = 20
+REMOVED = "a class that was removed"
+"""Stands for a name that is not kept."""
 
 
 def described(update: "Update") -> str:
@@ -20,8 +22,9 @@ def described(update: "Update") -> str:
     if update.action == "forget":
         return f"forgot {counted(update.forgotten, 'text')}"
     if update.action in ("rename", "merge"):
-        return f"{update.action}d to {', '.join(update.new_classes)}"
-    names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)] or ["nothing new"]
+        return f"{update.action}d to {', '.join(update.new_classes) or REMOVED}"
+    names = [*update.new_classes, *(f"more of {name}" for name in update.more_of)]
+    names = names or [REMOVED if update.examples else "nothing new"]
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{'absorbed' if update.action == 'absorb' else 'learned'} {', '.join(names[:NAMES_SHOWN])}{more}"
 
