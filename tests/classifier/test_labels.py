@@ -68,6 +68,14 @@ def test_a_typed_number_may_have_blanks_around_it(make):
     assert classifier.label_of(" 2 ") == 2
 
 
+def test_a_score_does_not_depend_on_blanks_or_the_form_of_unicode(make):
+    labels = ["caf\u00e9", "caf\u00e9", "caf\u00e9", "b", "b", "b"]
+    classifier = make("ncm").fit(TEXTS, labels)
+    typed = [APART, "caf\u00e9 ", " caf\u00e9", "b\t", " b", "b"]
+    assert classifier.score(TEXTS, typed) == classifier.score(TEXTS, labels) > 0
+    assert classifier.score(TEXTS, np.array(typed)) == classifier.score(TEXTS, labels)
+
+
 def test_texts_are_learned_without_blanks_around_them(make):
     one = make("ncm").fit([f" {text}\n" for text in TEXTS], list("aaabbb"))
     other = make("ncm").fit(TEXTS, list("aaabbb"))

@@ -62,6 +62,11 @@ def test_a_threshold_for_all_labels_replaces_their_own(taught):
         taught.predict(TEXTS[:1], threshold=2)
 
 
+def test_a_score_does_not_depend_on_blanks_around_labels(taught):
+    typed = [[f" {label} " for label in labels] for labels in LABELS]
+    assert taught.score(TEXTS, typed) == taught.score(TEXTS, LABELS) > 0
+
+
 def test_an_empty_text_has_no_label_and_is_unknown(taught):
     assert taught.predict(["", TEXTS[-1]]).tolist() == [(), ("fruit", "vehicle")]
     assert taught.predict([" "], unknown="?").tolist() == [("?",)]

@@ -308,10 +308,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the share of texts that get their label; with `multilabel`, exactly their labels."""
-        if not self.fitted_state().is_multilabel:
-            return float(super().score(X, y, sample_weight))
+        state = self.fitted_state()
+        if not state.is_multilabel:
+            return float(super().score(X, _named(y, state.names), sample_weight))
         answers = self.predict(X)
-        wanted = as_label_sets(y, len(answers))
+        wanted = [_named(labels, state.names) for labels in as_label_sets(y, len(answers))]
         is_right = [set(one) == set(other) for one, other in zip(answers, wanted, strict=True)]
         return float(np.average(is_right, weights=sample_weight))
 
@@ -729,3 +730,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return dict(value) if isinstance(value, Mapping) else str(value)
+def _named(labels: Any, names: Sequence[str]) -> Any:
+    """The labels, those that are text as the classes that they name."""
+    taken = settled((label for label in labels if isinstance(label, str)), names)
+    return [taken[label] if isinstance(label, str) else label for label in labels] if taken else labels
+
+
