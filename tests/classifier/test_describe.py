@@ -34,6 +34,20 @@ def test_a_description_counts_as_one_text(make):
     assert (described.predict_proba(asked) == taught.predict_proba(asked)).all()
 
 
+def test_a_description_that_is_a_text_of_another_class_is_refused(make):
+    classifier = make("ncm").fit(*toy("fruit", "vehicle")).describe_class("card-fee")
+    sentence = r"'card fee' is a text of class 'card-fee' already: give 'card_fee' a description of its own"
+    with pytest.raises(InvalidInput, match=sentence):
+        classifier.describe_class("card_fee")
+    assert classifier.classes_.tolist() == ["card-fee", "fruit", "vehicle"]
+    classifier.describe_class("card_fee", "what a card costs").describe_class("card-fee")
+    assert classifier.classes_.tolist() == ["card-fee", "card_fee", "fruit", "vehicle"]
+
+
+def test_a_class_that_is_described_first_may_be_the_only_one(make):
+    assert make("ncm").describe_class("bad_weather").classes_.tolist() == ["bad_weather"]
+
+
 def test_a_relation_cannot_be_described(make):
     example = Example("anna lives in paris", "home", head=Span(0, 4), tail=Span(14, 19))
     classifier = make("ncm").fit([example, example], ["home", "work"])

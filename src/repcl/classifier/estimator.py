@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
+from repcl.classifier.corrections import find
 from repcl.classifier import updates
 from repcl.classifier.drift import Drift, drift
 from repcl.classifier.guard import TOLERANCE, ForgettingWarning
@@ -50,7 +51,8 @@ from repcl.classifier.store.snapshot import pack, unpack
 from repcl.classifier.suggestion import Suggestion, suggest
 from repcl.classifier.weights import weighted
 from repcl.data import Example, InputKind
-from repcl.errors import InvalidSetting, RepclError, UnknownName, shortened
+from repcl.data.normal import normal_example
+from repcl.errors import InvalidSetting, RepclError, UnknownName, listed, shortened
 from repcl.methods import Method
 from repcl.model.encoders import NamedByFolder, use_pretrained
 from repcl.training import Observer
@@ -398,6 +400,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidSetting(
                 f"A {self.fitted_state().kind} cannot be described by a sentence: learn examples instead."
             )
+        if self._state is not None:
+            self._check_says_something_else(text, self._name(label))
         text = spoken(label) if description is None else description
         return self.partial_fit([text], [[label] if self._takes_several else label])
 
@@ -576,6 +580,15 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+    def _check_says_something_else(self, text: str, name: str) -> None:
+        """Refuse the description of a class that is a text of another one, from which it would be taken."""
+        others = find(self.fitted_state(), map(normal_example, as_examples([text]))).labels - {name}
+        if others:
+            raise InvalidInput(
+                f"{shortened(text)} is a text of class {listed(sorted(map(shortened, others)), 5)} already: "
+                f"give {shortened(name)} a description of its own (--description)."
+            )
+
         tags.classifier_tags.multi_label = bool(self.multilabel)
         return tags
 
