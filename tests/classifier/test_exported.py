@@ -142,6 +142,15 @@ def test_a_new_export_is_offered_for_the_revision_in_use_only(model, revision, i
     ]
 
 
+def test_no_new_export_is_offered_for_a_method_that_has_none(model, make) -> None:
+    folder, told = model(), []
+    exported(folder)
+    duet = make("duet", settings={"trained": "fea", "initial_epochs": 1, "replay_epochs": 1})
+    duet.fit(*toy("fruit", "vehicle", texts=6)).save(folder)
+    assert isinstance(open_answerer(folder, tell=told.append), Learned)
+    assert told == ["The export is not used, and torch takes longer: it belongs to another revision."]
+
+
 def test_without_onnxruntime_no_new_export_is_offered(model, monkeypatch) -> None:
     folder, told = model(), []
     exported(folder)

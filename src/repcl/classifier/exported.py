@@ -243,11 +243,17 @@ def open_export(
 
 
 def _remedy(folder: ModelFolder, revision: int | None) -> str:
-    """What helps the revision in use; others are never exported."""
+    """What helps the revision in use, if it can be exported; others are never exported."""
     with suppress(RepclError):
-        if revision in (None, folder.current()):
+        in_use = folder.in_use()
+        if revision in (None, in_use.number) and _can_be_exported(in_use.contents):
             return "; `repcl export` makes it anew"
     return ""
+
+
+def _can_be_exported(contents: Contents) -> bool:
+    """Whether there can be an export: not of two encoders, nor with several labels a text."""
+    return contents.method != "duet" and contents.settings.get("multilabel") is not True
 
 
 def _lacks_calibration(export: Export, contents: Contents) -> bool:
