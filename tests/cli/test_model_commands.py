@@ -14,7 +14,9 @@ import pytest
 
 from repcl import ContinualClassifier
 from repcl.classifier import ModelFolder
+from repcl.classifier.answering import Evidence, UnknownRule
 from repcl.classifier.state import Checked, ClassifierState
+from repcl.classifier.store.records import Familiarity
 from tests.conftest import toy_example
 
 CHEAP = ("--method", "fea", "--preset", "smoke", "--set", "learning_rate=0.001", "--device", "cpu")
@@ -401,6 +403,25 @@ def test_evaluate_measures_the_rule_for_unknown_texts_by_hand(repcl, model, tmp_
     shown = repcl(*words).out
     assert "below a confidence of 0.750: 66.7% of 3 texts of known classes accepted" in shown
     assert "66.7% of 3 unknown texts caught; AUROC 0.889." in shown
+
+
+def test_evaluate_names_no_confidence_where_nearness_decides_too(repcl, model, tmp_path, monkeypatch):
+    rule = UnknownRule(0.4, familiarity=Familiarity(confidence=0.0, nearness=1.0, offset=0.0, threshold=0.6))
+    near = {"a": 1.0, "b": 0.0}  # sigmoid(1) = 0.73 is accepted, sigmoid(0) = 0.5 is not
+
+    def evidence(_, asked):
+        return Evidence(
+            ["fruit", "vehicle"], np.full((2, 2), 0.5), np.array([near[one.text] for one in asked])
+        )
+
+    monkeypatch.setattr(ClassifierState, "unknown_rule", lambda *_: rule)
+    monkeypatch.setattr(ClassifierState, "evidence", evidence)
+    data = tmp_path / "test.csv"
+    data.write_text("text,label\na,fruit\nb,fruit\n")
+    told = json.loads(repcl("evaluate", model, data, "--unknown", "--json").out)["unknown"]
+    assert (told["threshold"], told["accepted"]) == (None, 0.5)
+    shown = repcl("evaluate", model, data, "--unknown").out
+    assert "Unknown texts, by confidence and nearness: 50.0% of 2 texts of known classes accepted" in shown
 
 
 def test_evaluate_refuses_a_threshold_that_decides_nothing(repcl, model, tmp_path):

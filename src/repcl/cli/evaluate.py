@@ -214,7 +214,12 @@ def _rejection(
     rule = state.unknown_rule(threshold)
     of_known = state.evidence([row.example for row in tested])
     accepted = 1 - float(rule.applies(of_known).mean())
-    result = {"threshold": rule.least, "known_texts": len(tested), "accepted": accepted}
+    is_least_confidence = rule.familiarity is None or of_known.nearness is None
+    result = {
+        "threshold": rule.least if is_least_confidence else None,
+        "known_texts": len(tested),
+        "accepted": accepted,
+    }
     if not strangers:
         return result | {"unknown_texts": 0, "caught": None, "auroc": None}
     of_unknown = state.evidence([row.example for row in strangers])
@@ -267,9 +272,11 @@ def _show(result: Mapping[str, Any], wrong: int, errors: Path | None) -> None:
 
 
 def _about_unknown(found: Mapping[str, Any]) -> str:
+    least = found["threshold"]
+    rule = "by confidence and nearness" if least is None else f"below a confidence of {least:.3f}"
     accepted = (
-        f"Unknown texts, below a confidence of {found['threshold']:.3f}: {found['accepted']:.1%} of "
-        f"{counted(found['known_texts'], 'text')} of known classes accepted"
+        f"Unknown texts, {rule}: {found['accepted']:.1%} of {counted(found['known_texts'], 'text')} of known "
+        "classes accepted"
     )
     if not found["unknown_texts"]:
         return f"{accepted}; no texts of other classes to catch."
