@@ -9,13 +9,12 @@ from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Device, Json, LabelColumn, Model, TextColumn, Wait
 from repcl.cli.stages import notes_to, stage_bars
+from repcl.cli.refused import REFUSED
 from repcl.cli.tables import counted
 from repcl.cli.texts import print_note
 
 if TYPE_CHECKING:
     from repcl.classifier import Update
-
-REFUSED = 3
 
 
 def improve_command(

@@ -1,6 +1,5 @@
 """`repcl learn`: teach a model folder the classes of a data file."""
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.label_cells import looks_like_several, one_label_each, takes_several
 from repcl.cli.labels import one_label_where_case_differs
 from repcl.cli.options import NEW_MODEL, Device, Json, LabelColumn, TextColumn, Wait
+from repcl.cli.refused import REFUSED, about_refused, command, ways_out
 from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted
 from repcl.cli.texts import print_note
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from repcl.classifier.store.records import Revision
     from repcl.data import Example
 
-REFUSED = 3
 NAMES_SHOWN = 8
 CHANGEABLE = ("holdout_per_class", "tolerance")
 TRACES = (
@@ -177,10 +176,10 @@ def _tell(
     update = classifier.last_update_
     report = _report_json if as_json else _report
     report(model, revision, update, is_used)
-    command = _command("improve", model)
-    hint = offer(classifier.fitted_state(), command, update.accuracy) if is_used and not as_json else None
-    if hint:
-        sentence_console().print(hint)
+    if is_used and not as_json:
+        hint = offer(classifier.fitted_state(), command("improve", model), update.accuracy)
+        if hint:
+            sentence_console().print(hint)
 
 
 def _settings(
@@ -234,11 +233,6 @@ def _note_several(examples: "list[Example]", errors: Console) -> None:
         )
 
 
-def _command(word: str, model: Path) -> str:
-    """What to type about a model."""
-    return shlex.join(["repcl", word, str(model)])
-
-
 def _single_texts(examples: "list[Example]", *, drop: bool) -> "list[Example]":
     """The examples without those that nearly repeat one of their class, or all of them and a note."""
     from repcl.data.duplicates import without_duplicates
@@ -265,8 +259,7 @@ def _report_json(model: Path, revision: "Revision", update: "Update", is_used: b
         "update": update.model_dump(mode="json"),
     }
     if not is_used:
-        found["accept_with"] = _command("accept", model)
-        found["discard_with"] = _command("discard", model)
+        found |= ways_out(model)
     print_json(found)
 
 
@@ -291,10 +284,8 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
         classes = counted(len(revision.contents.classes), "class")
         say(f"{model} is at revision {revision.number}, with {classes}.")
         return
-    say(f"Not used: {'; '.join(update.reasons)}.")
-    say(f"Revision {revision.number} is kept; revision {revision.parent} stays in use.")
-    say(f"To use it: {_command('accept', model)}")
-    say(f"To delete it: {_command('discard', model)}")
+    for sentence in about_refused(model, revision, update):
+        say(sentence)
 
 
 def about_known_texts(update: "Update") -> list[str]:
