@@ -44,6 +44,13 @@ def test_a_better_duet_becomes_a_revision(repcl, model, data_file) -> None:
     assert repcl("predict", model, "a red apple").code == 0
 
 
+@pytest.mark.usefixtures("was_wrong")
+def test_labels_with_blanks_name_the_classes_that_learn_took_them_for(repcl, model, data_file) -> None:
+    data_file.write_text(data_file.read_text().replace(",fruit", ",fruit "))
+    done = repcl("improve", model, "--data", data_file, *FAST)
+    assert done.code == 0, done.err
+
+
 @pytest.mark.usefixtures("was_right")
 def test_a_duet_that_is_no_better_leaves_the_model_with_code_3(repcl, model, data_file) -> None:
     done = repcl("improve", model, "--data", data_file, *FAST)

@@ -1,5 +1,6 @@
 """`repcl improve`: train a duet from what a model keeps; it is used only if held-out texts gain by it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +9,8 @@ import typer
 from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Device, Json, LabelColumn, Model, TextColumn, Wait
-from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.refused import REFUSED
+from repcl.cli.stages import notes_to, stage_bars
 from repcl.cli.tables import counted
 from repcl.cli.texts import print_note
 
@@ -52,9 +53,10 @@ def improve_command(
         classifier = ContinualClassifier.load(model, device=device)
         settings = parse_overrides(set_ or [], ["duet"], load_preset(classifier.preset))["duet"]
         state = classifier.fitted_state()
-        texts = training_texts(state, examples)
-        errors.print(f"Training on {counted(len(texts), 'text')}: {minutes(expected_seconds(state, texts))}.")
         labels = [classifier.label_of(example.label) for example in examples]
+        named = [replace(one, label=str(label)) for one, label in zip(examples, labels, strict=True)]
+        texts = training_texts(state, named)
+        errors.print(f"Training on {counted(len(texts), 'text')}: {minutes(expected_seconds(state, texts))}.")
         with notes_to(errors), stage_bars(errors) as bars:
             classifier.improve(examples, labels, settings=settings, observer=bars)
         update = classifier.last_update_
