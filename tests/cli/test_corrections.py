@@ -191,6 +191,56 @@ def test_forget_heeds_labels(repcl, model, tmp_path):
     data = lines(tmp_path / "b.csv", "text,topic", f"{text},fruit ")
     assert repcl("forget", model, data, "--label-column", "topic").code == 0
 
+def test_texts_forgotten_before_can_be_purged_later(repcl, model, tmp_path):
+    data = lines(tmp_path / "a.txt", *texts("fruit")[:2])
+    assert repcl("forget", model, data).code == 0
+    output = repcl("forget", model, data, "--purge")
+    assert output.code == 0, output.err
+    assert output.out.splitlines() == [
+        "The revision in use does not hold these texts.",
+        f"{model} is at revision 2, with 2 classes.",
+        "Deleted revisions that held them: 1.",
+    ]
+    assert ModelFolder(model).numbers() == [2]
+
+
+def test_texts_of_a_class_that_went_with_them_can_be_purged_later(repcl, model, tmp_path):
+    data = lines(tmp_path / "a.csv", "text,label", *(f"{text},fruit" for text in texts("fruit")))
+    assert json.loads(repcl("forget", model, data, "--json").out)["classes"] == ["vehicle"]
+    told = json.loads(repcl("forget", model, data, "--purge", "--json").out)
+    assert (told["revision"], told["purged"], told["still_held_by"], told["update"]) == (2, [1], [], None)
+
+
+def test_texts_of_which_no_revision_knows_purge_nothing(repcl, model, tmp_path):
+    repcl("classes", "rename", model, "fruit", "food")
+    output = repcl("forget", model, lines(tmp_path / "a.txt", "never seen"), "--purge")
+    assert output.code == 2
+    assert "None of the 1 texts to forget is known" in output.err
+    assert ModelFolder(model).numbers() == [1, 2]
+
+
+def test_a_text_that_the_model_knows_under_another_label_purges_nothing(repcl, model, tmp_path):
+    repcl("classes", "rename", model, "fruit", "food")
+    data = lines(tmp_path / "a.csv", "text,label", f"{texts('fruit')[0]},vehicle")
+    assert repcl("forget", model, data, "--purge").code == 2
+    assert ModelFolder(model).numbers() == [1, 2]
+
+
+def test_a_purge_that_was_stopped_before_its_end_is_finished_by_the_next(repcl, model, tmp_path):
+    text = texts("fruit")[1]
+    data = lines(tmp_path / "a.txt", text)
+    assert repcl("forget", model, data).code == 0
+    (model / "revisions" / "000001.json").unlink()
+    assert any(text.encode() in path.read_bytes() for path in (model / "blobs").iterdir())
+    assert repcl("forget", model, data, "--purge").code == 2
+    assert not any(text.encode() in path.read_bytes() for path in (model / "blobs").iterdir())
+
+
+def test_forget_reads_lines_from_a_file_with_an_ending_in_capitals(repcl, model, tmp_path):
+    output = repcl("forget", model, lines(tmp_path / "A.TXT", texts("fruit")[0]))
+    assert output.code == 0, output.err
+
+
 
 def test_forget_says_that_trained_weights_keep_traces(repcl, encoder_folder, tmp_path):
     model = teach(tmp_path / "model", encoder_folder, "fea", holdout_per_class=0)
