@@ -73,6 +73,15 @@ def test_learn_says_that_nothing_is_new(repcl, model, tmp_path):
     assert "learned nothing new" in repcl("history", model).out
 
 
+def test_learn_does_not_call_it_nothing_new_that_a_text_lost_a_label(repcl, model, tmp_path, monkeypatch):
+    soothed(monkeypatch)
+    both = lines(tmp_path / "a.csv", "text,label", "a plum,fruit", "a plum,vehicle")
+    assert repcl("learn", model, both, "--accept").code == 0
+    output = repcl("learn", model, lines(tmp_path / "b.csv", "text,label", "a plum,fruit"))
+    assert "Corrected 1 text that had another label before" in output.out
+    assert "Nothing is new" not in output.out
+
+
 def test_learn_says_that_a_class_lost_its_last_text(repcl, model, tmp_path, monkeypatch):
     soothed(monkeypatch)
     fix = lines(tmp_path / "a.csv", "text,label", *(f"{text},vehicle" for text in texts("fruit")))
@@ -182,15 +191,6 @@ def test_forget_leaves_revisions_that_never_held_the_text(repcl, model, tmp_path
     assert told["classes"] == ["fruit", "vehicle"]
 
 
-def test_forget_heeds_labels(repcl, model, tmp_path):
-    text = texts("fruit")[0]
-    output = repcl("forget", model, lines(tmp_path / "a.csv", "text,label", f"{text},vehicle"))
-    assert output.code == 2
-    assert "None of the 1 texts to forget is known" in output.err
-    assert ModelFolder(model).current() == 1
-    data = lines(tmp_path / "b.csv", "text,topic", f"{text},fruit ")
-    assert repcl("forget", model, data, "--label-column", "topic").code == 0
-
 def test_texts_forgotten_before_can_be_purged_later(repcl, model, tmp_path):
     data = lines(tmp_path / "a.txt", *texts("fruit")[:2])
     assert repcl("forget", model, data).code == 0
@@ -240,6 +240,15 @@ def test_forget_reads_lines_from_a_file_with_an_ending_in_capitals(repcl, model,
     output = repcl("forget", model, lines(tmp_path / "A.TXT", texts("fruit")[0]))
     assert output.code == 0, output.err
 
+
+def test_forget_heeds_labels(repcl, model, tmp_path):
+    text = texts("fruit")[0]
+    output = repcl("forget", model, lines(tmp_path / "a.csv", "text,label", f"{text},vehicle"))
+    assert output.code == 2
+    assert "None of the 1 texts to forget is known" in output.err
+    assert ModelFolder(model).current() == 1
+    data = lines(tmp_path / "b.csv", "text,topic", f"{text},fruit ")
+    assert repcl("forget", model, data, "--label-column", "topic").code == 0
 
 
 def test_forget_says_that_trained_weights_keep_traces(repcl, encoder_folder, tmp_path):

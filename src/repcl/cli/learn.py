@@ -275,7 +275,7 @@ def _report(model: Path, revision: "Revision", update: "Update", is_used: bool) 
         what = " and ".join(learned) or "nothing"
         held_out = f"; {update.held_out} more held out" if update.held_out else ""
         say(f"Learned {what} from {counted(update.examples, 'text')}{held_out}.")
-    else:
+    elif not update.corrected:
         say("Nothing is new: all texts are known with these labels.")
     for sentence in about_known_texts(update):
         say(sentence)
