@@ -470,6 +470,23 @@ def test_classes_counts_held_out_texts_by_hand(repcl, model, monkeypatch):
     assert "vehicle (1)" in repcl("classes", model).out
 
 
+def test_the_list_of_classes_bears_a_revision_that_goes_while_it_is_read(repcl, model, monkeypatch):
+    real, calls = ModelFolder.current, []
+
+    def overtaken(folder: ModelFolder) -> int:
+        number = real(folder)
+        calls.append(number)
+        if len(calls) == 1:
+            ContinualClassifier.load(model, device="cpu").rename_class("fruit", "food").save(model)
+            with folder.lock("purging"):
+                folder.keep_last(1)
+        return number
+
+    monkeypatch.setattr(ModelFolder, "current", overtaken)
+    told = json.loads(repcl("classes", "list", model, "--json").out)
+    assert (told["revision"], [row["class"] for row in told["classes"]]) == (2, ["food", "vehicle"])
+
+
 def test_the_list_of_classes_fits_a_terminal_of_80_columns(repcl, model, monkeypatch):
     repcl("classes", "rename", model, "fruit", "a class with a name of quite some forty signs")
     monkeypatch.setenv("COLUMNS", "80")
@@ -531,6 +548,51 @@ def test_a_class_removed_before_can_be_purged_later(repcl, model):
     output = repcl("classes", "remove", model, "fruit", "--purge", "--yes")
     assert output.code == 0, output.err
     assert ModelFolder(model).numbers() == [2]
+
+
+@pytest.mark.parametrize("typed", [" fruit", "fruit\t"])
+def test_purging_needs_a_yes_however_the_name_is_typed(repcl, model, typed):
+    output = repcl("classes", "remove", model, typed, "--purge")
+    assert output.code == 2
+    assert f"--purge deletes 1 revision (1) of {model} for good: add --yes to go on." in output.err
+    assert ModelFolder(model).numbers() == [1]
+
+
+def test_purging_needs_a_yes_for_a_number_with_zeros_before_it(repcl, encoder_folder, tmp_path):
+    model = tmp_path / "model"
+    classifier = ContinualClassifier("ncm", str(encoder_folder), device="cpu")
+    classifier.fit(["apple", "pear", "car", "bike"], [5, 5, 6, 6]).save(model)
+    output = repcl("classes", "remove", model, "005", "--purge")
+    assert output.code == 2
+    assert "--purge deletes 1 revision (1)" in output.err
+    assert ModelFolder(model).numbers() == [1]
+
+
+def test_a_class_that_was_renamed_and_removed_is_purged_under_its_first_name_too(repcl, model):
+    repcl("classes", "rename", model, "fruit", "food")
+    repcl("classes", "remove", model, "food")
+    output = repcl("classes", "remove", model, "food", "--purge", "--yes")
+    assert output.code == 0, output.err
+    assert output.out.splitlines() == [
+        f"No class 'food' is left: {model} is at revision 3, with 1 class.",
+        "Deleted 2 revisions that held it: 1, 2.",
+    ]
+    assert b"fruit" not in everything(model)
+
+
+def test_the_update_of_an_earlier_change_is_not_reported_again(repcl, model):
+    repcl("classes", "remove", model, "fruit")
+    told = json.loads(repcl("classes", "remove", model, "fruit", "--purge", "--yes", "--json").out)
+    assert (told["update"], told["purged"]) == (None, [1])
+
+
+def test_a_class_is_purged_while_the_one_that_had_its_name_before_lives_on(repcl, model):
+    repcl("classes", "rename", model, "fruit", "food")
+    repcl("classes", "rename", model, "vehicle", "fruit")
+    repcl("classes", "remove", model, "fruit")
+    told = json.loads(repcl("classes", "remove", model, "fruit", "--purge", "--yes", "--json").out)
+    assert told["purged"] == [1, 2, 3]  # in 1 and 2 it is called vehicle
+    assert (told["revision"], told["classes"]) == (4, ["food"])
 
 
 def test_purging_needs_a_yes_and_says_how_much_goes(repcl, model, monkeypatch):

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from repcl.classifier.corrections import find
 from repcl.classifier import updates
+from repcl.classifier.corrections import find
 from repcl.classifier.drift import Drift, drift
 from repcl.classifier.guard import TOLERANCE, ForgettingWarning
 from repcl.classifier.improvement import DUET, improve
@@ -400,9 +400,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidSetting(
                 f"A {self.fitted_state().kind} cannot be described by a sentence: learn examples instead."
             )
+        text = spoken(label) if description is None else description
         if self._state is not None:
             self._check_says_something_else(text, self._name(label))
-        text = spoken(label) if description is None else description
         return self.partial_fit([text], [[label] if self._takes_several else label])
 
     def rename_class(self: Own, old: Label, new: Label) -> Own:
@@ -580,6 +580,9 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = bool(self.multilabel)
+        return tags
+
     def _check_says_something_else(self, text: str, name: str) -> None:
         """Refuse the description of a class that is a text of another one, from which it would be taken."""
         others = find(self.fitted_state(), map(normal_example, as_examples([text]))).labels - {name}
@@ -588,9 +591,6 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{shortened(text)} is a text of class {listed(sorted(map(shortened, others)), 5)} already: "
                 f"give {shortened(name)} a description of its own (--description)."
             )
-
-        tags.classifier_tags.multi_label = bool(self.multilabel)
-        return tags
 
     def _new_state(self, kind: InputKind, labels_are: LabelType) -> ClassifierState:
         method = decided(self.method)
@@ -733,6 +733,12 @@ def _settled(labels: Sequence[Label], known: Sequence[str]) -> list[Label]:
     return [taken[label] if isinstance(label, str) else label for label in labels]
 
 
+def _named(labels: Any, names: Sequence[str]) -> Any:
+    """The labels, those that are text as the classes that they name."""
+    taken = settled((label for label in labels if isinstance(label, str)), names)
+    return [taken[label] if isinstance(label, str) else label for label in labels] if taken else labels
+
+
 def _check_count(k: int) -> None:
     if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
         raise InvalidSetting(f"Expected k to be a whole number of at least 1, found {shortened(k)}.")
@@ -743,9 +749,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return dict(value) if isinstance(value, Mapping) else str(value)
-def _named(labels: Any, names: Sequence[str]) -> Any:
-    """The labels, those that are text as the classes that they name."""
-    taken = settled((label for label in labels if isinstance(label, str)), names)
-    return [taken[label] if isinstance(label, str) else label for label in labels] if taken else labels
-
-

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 from repcl.classifier.inputs import InvalidInput, Label
+from repcl.classifier.store.records import LabelType
 from repcl.data.normal import normal_label
 from repcl.errors import listed, shortened
 
@@ -29,6 +30,19 @@ def settled(labels: Iterable[str], known: Iterable[str]) -> dict[str, str]:
             form = normal_label(label)
             found[label] = label if label in exact else by_form.get(form, form)
     return found
+
+
+def as_typed(typed: str, names: Iterable[str], kind: LabelType) -> Label:
+    """A label in the type that labels were given in, from what a user typed: the class that it names.
+
+    Args:
+        typed: such as ` fruit` or `005`.
+        names: of the classes.
+        kind: of their labels.
+    """
+    if kind == "number" and re.fullmatch("-?[0-9]{1,19}", typed.strip()):
+        return int(typed)
+    return settled([typed], names)[typed]
 
 
 def alike_but_for_case(labels: Iterable[str], known: Iterable[str]) -> list[tuple[str, ...]]:

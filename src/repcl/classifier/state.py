@@ -1,6 +1,5 @@
 """`ClassifierState`: what a classifier has learned, and what it is before it learned anything."""
 
-import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
@@ -15,7 +14,7 @@ from repcl.classifier.calibration import ENOUGH, Nearness, calibrate
 from repcl.classifier.inputs import Label
 from repcl.classifier.known import KnownTexts
 from repcl.classifier.label_rules import Mask, calibrate_labels, has_labels, label_probabilities
-from repcl.classifier.labels import settled
+from repcl.classifier.labels import as_typed
 from repcl.classifier.store.records import Calibration, LabelType, Update
 from repcl.data import Example, InputKind
 from repcl.errors import InvalidSetting
@@ -129,9 +128,7 @@ class ClassifierState:
 
     def label_of(self, typed: str) -> Label:
         """A label in the type that labels were given in, from what a user typed: the class that it names."""
-        if self.label_type == "number" and re.fullmatch("-?[0-9]{1,19}", typed.strip()):
-            return int(typed)
-        return settled([typed], self.names)[typed]
+        return as_typed(typed, self.names, self.label_type)
 
     def has_labels(
         self, found: Scores, threshold: float | str = "auto", names: Sequence[str] | None = None

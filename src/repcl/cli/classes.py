@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +13,13 @@ from typer.core import TyperGroup
 from repcl.cli.changes import print_changes
 from repcl.cli.console import make_console, print_json, sentence_console
 from repcl.cli.options import Json, Model, Wait
+from repcl.cli.refused import REFUSED, about_refused, note_advice, ways_out
 from repcl.cli.stages import notes_to
 from repcl.cli.tables import counted, print_table
 from repcl.errors import InvalidSetting, UnknownName, listed, shortened
 
 if TYPE_CHECKING:
-    from repcl.classifier import ContinualClassifier, ModelFolder
+    from repcl.classifier import ContinualClassifier, ModelFolder, Update
     from repcl.classifier.overview import ClassOverview
     from repcl.classifier.store.records import Revision
 
@@ -44,18 +46,20 @@ def list_classes(model: Model, as_json: Json = False) -> None:
     """Show each class: texts learned, kept and checked, recall, the class it is most confused with."""
     from repcl.classifier.store.folder import ModelFolder
 
-    number = ModelFolder(model).current()
-    from repcl.classifier import ContinualClassifier
-    from repcl.classifier.overview import overview
+    folder = ModelFolder(model)
+    folder.current()
+    from repcl.classifier.overview import overview  # with torch; a missing model is said at once
+    from repcl.classifier.store.snapshot import unpack
 
     with notes_to(sentence_console(stderr=True)):
-        found = overview(ContinualClassifier.load(model, revision=number, device="cpu").fitted_state())
+        revision, state = folder.open(partial(unpack, device="cpu"))
+        found = overview(state)
     if as_json:
         named = [asdict(one) for one in found]
         rows = [{"class": row.pop("name"), **row} for row in named]
-        print_json({"revision": number, "classes": rows})
+        print_json({"revision": revision.number, "classes": rows})
         return
-    title = f"{counted(len(found), 'class')} at revision {number}"
+    title = f"{counted(len(found), 'class')} at revision {revision.number}"
     columns = ["class", "learned", "kept", "checked", "recall", "most confused with"]
     print_table(make_console(), title, columns, [_cells(one) for one in found])
 
@@ -85,7 +89,8 @@ def rename(
         classifier.rename_class(classifier.label_of(old), classifier.label_of(new))
 
     revision, classifier = _changed(model, "renaming a class", change, wait)
-    _report(model, revision, classifier, as_json, done=f"Renamed {shortened(old)} to {shortened(new)}")
+    done = f"Renamed {shortened(old)} to {shortened(new)}"
+    _report(model, revision, classifier, as_json, done=done, update=classifier.last_update_)
 
 
 @classes_app.command("describe")
@@ -98,13 +103,17 @@ def describe(
     wait: Wait = 600.0,
     as_json: Json = False,
 ) -> None:
-    """Teach a class from a description or its name alone; it counts as one text."""
+    """Teach a class from a description or its name alone; it counts as one text, and the guard checks it."""
 
     def change(classifier: "ContinualClassifier") -> None:
         classifier.describe_class(classifier.label_of(name), description)
 
-    revision, classifier = _changed(model, "describing a class", change, wait)
-    _report(model, revision, classifier, as_json, done=f"Taught {shortened(name)} from a description")
+    revision, classifier = _changed(model, "describing a class", change, wait, is_guarded=True)
+    update = classifier.last_update_
+    done = f"Taught {shortened(name)} from a description"
+    _report(model, revision, classifier, as_json, done=done, update=update, is_used=not update.is_refused)
+    if update.is_refused:
+        raise typer.Exit(REFUSED)
 
 
 @classes_app.command("merge")
@@ -122,7 +131,7 @@ def merge(
 
     revision, classifier = _changed(model, "merging classes", change, wait)
     done = f"Merged {listed(map(shortened, names), 5)} into {shortened(into)}"
-    _report(model, revision, classifier, as_json, done=done)
+    _report(model, revision, classifier, as_json, done=done, update=classifier.last_update_)
 
 
 @classes_app.command("remove")
@@ -145,46 +154,76 @@ def remove(
         _ask_to_purge(folder, name)
     with folder.lock("removing a class", wait=wait, tell=_tell):
         classifier = ContinualClassifier.load(model, device="cpu")
-        name = str(classifier.label_of(name))
-        origins = classifier.fitted_state().origins.get(name, ())
-        if origins:
+        label, update = classifier.label_of(name), None
+        name = str(label)
+        origins = _origins(folder, name)
+        if name in classifier.fitted_state().names:
             with notes_to(sentence_console(stderr=True)):
-                classifier.remove_class(classifier.label_of(name))
+                classifier.remove_class(label)
             classifier.commit(folder)
+            update = classifier.last_update_
         holding = folder.holding(name, origins)
-        if not origins and not (purge and holding):
-            raise UnknownName("class", name, sorted(classifier.fitted_state().names))
         if purge:
-            folder.purge(holding)
+            folder.purge(holding)  # also where there is none: an earlier purge may have been stopped
+        if update is None and not (purge and holding):
+            raise UnknownName("class", name, sorted(classifier.fitted_state().names))
         revision = folder.revision(folder.current())
-    done = f"Removed {shortened(name)}"
+    done = f"Removed {shortened(name)}" if update else f"No class {shortened(name)} is left"
     _report(
-        model, revision, classifier, as_json, done=done, **{"purged" if purge else "still_held_by": holding}
+        model,
+        revision,
+        classifier,
+        as_json,
+        done=done,
+        update=update,
+        purged=holding if purge else None,
+        still_held_by=None if purge else holding,
     )
 
 
 def _ask_to_purge(folder: "ModelFolder", name: str) -> None:
     """Say which revisions will be gone for good, and go on only if someone says yes."""
-    origins = [
-        origin
-        for record in folder.in_use().contents.classes
-        if record.name == name
-        for origin in record.origins
-    ]
-    held_by = folder.holding(name, origins)
+    from repcl.classifier.labels import as_typed
+
+    contents = folder.in_use().contents
+    label = str(as_typed(name, contents.names, contents.label_type))
+    held_by = folder.holding(label, _origins(folder, label))
     if not held_by:
         return
     gone = f"{counted(len(held_by), 'revision')} ({listed(map(str, held_by), 10)})"
     if not sys.stdin.isatty():
         raise InvalidSetting(f"--purge deletes {gone} of {folder.path} for good: add --yes to go on.")
-    _tell(f"--purge deletes {gone} of {folder.path} for good; the class is removed in a new one.")
+    in_a_new_one = "; the class is removed in a new one" if label in contents.names else ""
+    _tell(f"--purge deletes {gone} of {folder.path} for good{in_a_new_one}.")
     typer.confirm("Go on?", abort=True, err=True)
 
 
+def _origins(folder: "ModelFolder", name: str) -> list[str]:
+    """What a class is known by where it had another name, also after it was removed.
+
+    What a class of another name in the revision in use is known by does not count: that one stays.
+    """
+    in_use = folder.in_use().contents.classes
+    others = {origin for record in in_use if record.name != name for origin in record.origins}
+    found = {
+        origin
+        for revision in folder.history()
+        for record in revision.contents.classes
+        if record.name == name
+        for origin in record.origins
+    }
+    return sorted(found - others)
+
+
 def _changed(
-    model: Path, purpose: str, change: Callable[["ContinualClassifier"], None], wait: float
+    model: Path,
+    purpose: str,
+    change: Callable[["ContinualClassifier"], None],
+    wait: float,
+    *,
+    is_guarded: bool = False,
 ) -> "tuple[Revision, ContinualClassifier]":
-    """Change a model's classes while its folder is locked."""
+    """Change a model's classes while its folder is locked; with a guard, a refused change is not used."""
     from repcl.classifier import ContinualClassifier, ModelFolder
 
     folder = ModelFolder(model)
@@ -192,7 +231,8 @@ def _changed(
     with folder.lock(purpose, wait=wait, tell=_tell), notes_to(sentence_console(stderr=True)):
         classifier = ContinualClassifier.load(model, device="cpu")
         change(classifier)
-        return classifier.commit(folder), classifier
+        is_refused = is_guarded and classifier.last_update_.is_refused
+        return classifier.commit(folder, make_current=not is_refused), classifier
 
 
 def _tell(text: str) -> None:
@@ -206,22 +246,31 @@ def _report(
     as_json: bool,
     *,
     done: str,
+    update: "Update | None",
+    is_used: bool = True,
     purged: list[int] | None = None,
     still_held_by: list[int] | None = None,
 ) -> None:
     if as_json:
-        found = {
+        found: dict[str, Any] = {
             "revision": revision.number,
+            "is_current": is_used,
             "classes": [label.item() for label in classifier.classes_],
-            "update": classifier.last_update_.model_dump(mode="json"),
+            "update": update.model_dump(mode="json") if update else None,
         }
         if purged is not None or still_held_by is not None:
             found |= {"purged": purged or [], "still_held_by": still_held_by or []}
-        print_json(found)
+        print_json(found if is_used else found | ways_out(model))
         return
-    console = make_console()
-    print_changes(console, classifier.last_update_)
     say = sentence_console().print
+    if update is not None:
+        print_changes(make_console(), update)
+    if update is not None and not is_used:
+        for sentence in about_refused(model, revision, update):
+            say(sentence)
+        return
+    if update is not None:
+        note_advice(update)
     classes = counted(len(classifier.classes_), "class")
     say(f"{done}: {model} is at revision {revision.number}, with {classes}.")
     if purged:

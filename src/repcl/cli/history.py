@@ -147,6 +147,8 @@ def _cells(revision: "Revision", current: int, before: int | None, accepted: set
     what = "; ".join(described(update) for update in updates) or "saved"
     if revision.is_refused:
         what += " (refused, then accepted)" if revision.number in accepted else " (refused)"
+    elif any(update.is_refused for update in updates):
+        what += " (against the guard's advice)"
     shares = (last.accuracy_before, last.accuracy_after, last.accuracy) if last else (None, None, None)
     return [
         number,

@@ -23,6 +23,8 @@ from repcl.data.examples import InputKind
 from repcl.errors import RepclError
 
 FORMAT = 2
+ASKED_FOR = ("rename", "merge", "remove", "forget")
+"""Actions that do what a user named: the guard advises, and nothing waits for a decision."""
 BLOB_NAME = r"^[0-9a-f]{64}\.(safetensors|jsonl|json|onnx)$"
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
@@ -534,8 +536,8 @@ class Revision(Record):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the guard advised against one of its updates."""
-        return any(update.is_refused for update in self.updates)
+        """Whether the guard refused one of its updates."""
+        return any(update.is_refused and update.action not in ASKED_FOR for update in self.updates)
 
     def __repr__(self) -> str:
         """Which revision it is and what was done, without the list of its files."""
