@@ -193,7 +193,12 @@ def test_control_c_ends_with_130_and_a_sentence():
     ("command", "kept"),
     [
         ("bench", "Finished runs and tasks are kept, and the same command resumes."),
-        ("learn", "The model is as it was before."),
+        ("learn", "The model was changed as a whole or not at all; `repcl history` shows which."),
+        (
+            "forget",
+            "The model was changed as a whole or not at all; `repcl history` shows which. With --purge, the "
+            "same command again deletes what it has not deleted yet.",
+        ),
         ("evaluate", "What was finished before is kept."),
     ],
 )

@@ -19,15 +19,16 @@ BROKEN_PIPE = 1
 LONGEST_REASON = 300
 
 RESUMES = "Finished runs and tasks are kept, and the same command resumes."
-UNCHANGED = "The model is as it was before."
+WHOLE = "The model was changed as a whole or not at all; `repcl history` shows which."
+PURGES = f"{WHOLE} With --purge, the same command again deletes what it has not deleted yet."
 KEPT = {
     "bench": RESUMES,
     "reproduce": RESUMES,
     "tune": "Finished trials are kept, and the same command resumes.",
     "analyze": "Finished analyses are kept, and the same command resumes.",
-    "learn": UNCHANGED,
-    "forget": UNCHANGED,
-    "classes": UNCHANGED,
+    "learn": WHOLE,
+    "forget": PURGES,
+    "classes": PURGES,
 }
 """What Ctrl-C leaves, by command."""
 
