@@ -164,7 +164,7 @@ def _changed(
     notes = list(dict.fromkeys(str(one.message) for one in caught if not _is_about_guard(one)))
     if isinstance(assignment.order, Remove):
         name = str(classifier.label_of(assignment.order.label))
-        notes.append(_traces(folder, folder.holding(name, origins[name]), assignment.order))
+        notes.append(_traces(folder, folder.holding(name, origins.get(name, ())), assignment.order))
     summary = summary_of(update, before, was_right(classifier.fitted_state()), notes)
     return Finished(revision.number, is_used, summary)
 
