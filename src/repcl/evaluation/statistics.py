@@ -92,7 +92,7 @@ def paired_comparison(ours: Mapping[int, float], theirs: Mapping[int, float]) ->
         note = f"No test: two rounds of both methods are needed, found {rounds}."
         return Comparison(fmean(differences) if differences else None, None, None, rounds, note)
     if differences[0] and len(set(differences)) == 1:
-        note = "No test: the difference is the same in every round, as if one round had been copied."
+        note = "No test: the difference is the same in every round, so nothing says how it scatters."
         return Comparison(differences[0], None, None, rounds, note)
     note = f"At {rounds} rounds Wilcoxon's p cannot go below {2 / 2**rounds:g}." if rounds < 6 else ""
     mean, spread = fmean(differences), stdev(differences)

@@ -205,7 +205,9 @@ def test_equal_rounds_get_a_note_and_no_interval(tmp_path):
         write_run(tmp_path, "fea", two_tasks([True, True]), classes=[["old"], ["new"]], round=round)
     table = results_table(only(tmp_path), load_paper())
     assert cells(table, "fea")["95 % interval"] == "–"
-    assert any(note.startswith("The same accuracy in every round: fea.") for note in table.notes)
+    assert any(
+        note.startswith("The same accuracy in every round, so no interval: fea.") for note in table.notes
+    )
 
 
 def test_the_best_of_a_track_is_marked(tmp_path):

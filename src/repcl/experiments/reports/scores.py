@@ -252,12 +252,13 @@ def _mistake(mistakes: Mapping[str, int], known: int) -> Cell:
 
 
 def _constant_notes(runs: BenchmarkRuns) -> list[str]:
-    """A spread of zero is no precision, where the rounds of a method cannot differ."""
+    """A spread of zero says nothing about precision."""
     summaries = {method.name: method.summary("final_accuracy") for method in runs.methods}
     constant = ", ".join(name for name, summary in summaries.items() if summary and summary.sd == 0)
     if not constant:
         return []
     return [
-        f"The same accuracy in every round: {constant}. Where neither class order nor split can change it, "
-        "the rounds are one measurement; no interval is given."
+        f"The same accuracy in every round, so no interval: {constant}. With the same texts in every round, "
+        "what a learner on a frozen encoder answers in the end does not depend on the order of classes: its "
+        "rounds are one measurement. With a trained one it is chance."
     ]
