@@ -126,6 +126,71 @@ def test_merged_classes_have_a_shared_text_once(make):
     assert_same_answers(merged, make("instant", multilabel=True).fit(TEXTS, things))
 
 
+SMALL = ["a pear", "a plum and a pear", "a train", "the rain"], [["a", "b"], ["a"], ["b"], ["d"]]
+
+
+def merged_to_forget_from(make) -> ContinualClassifier:
+    """Class c of three texts, one of which had both labels that c was made of."""
+    return make("instant", multilabel=True).fit(*SMALL).merge_classes(["a", "b"], into="c")
+
+
+def test_a_text_of_both_merged_classes_is_forgotten_and_no_other_is(make):
+    merged = merged_to_forget_from(make).forget_texts(SMALL[0][:1])
+    assert merged.fitted_state().texts_of_classes() == {"c": 2, "d": 1}
+    assert_same_answers(merged, make("instant", multilabel=True).fit(SMALL[0][1:], [["c"], ["c"], ["d"]]))
+
+
+def test_a_text_of_both_merged_classes_is_corrected_and_no_other_is(make):
+    merged = merged_to_forget_from(make).partial_fit(SMALL[0][:1], [["d"]])
+    assert merged.fitted_state().texts_of_classes() == {"c": 2, "d": 2}
+
+
+def test_the_only_text_of_merged_classes_can_be_forgotten(make):
+    merged = make("ncm", multilabel=True).fit(["a pear", "the rain"], [["a", "b"], ["d"]])
+    merged.merge_classes(["a", "b"], into="c").forget_texts(["a pear"])
+    assert merged.classes_.tolist() == ["d"]
+
+
+def test_a_text_that_two_united_classifiers_knew_is_forgotten_and_no_other_is(make):
+    one = make("ncm", multilabel=True).fit(*SMALL)
+    one.absorb(make("ncm", multilabel=True).fit(SMALL[0][:1], SMALL[1][:1])).forget_texts(SMALL[0][:1])
+    assert one.fitted_state().texts_of_classes() == {"a": 1, "b": 1, "d": 1}
+
+
+def test_a_text_that_comes_twice_but_for_blanks_is_forgotten_and_no_other_is(make):
+    texts, labels = SMALL
+    classifier = make("ncm", multilabel=True).fit([*texts, f"{texts[0]} "], [*labels, labels[0]])
+    classifier.forget_texts(texts[:1])
+    assert classifier.fitted_state().texts_of_classes() == {"a": 1, "b": 1, "d": 1}
+
+
+def of_texts_that_look_the_same(make) -> ContinualClassifier:
+    """An encoder that knows no capitals sees three texts: a pear, the train, the rain."""
+    return make("ncm", multilabel=True).fit(["A pear", "a pear", "the train", "the rain"], [*"aaad"])
+
+
+@pytest.mark.parametrize("lessons", [[["A pear"], ["a pear"]], [["a pear", "A pear"]]])
+def test_of_texts_that_look_the_same_the_second_takes_no_other_with_it(make, lessons):
+    classifier = of_texts_that_look_the_same(make)
+    assert classifier.fitted_state().texts_of_classes() == {"a": 2, "d": 1}
+    for texts in lessons:
+        classifier.forget_texts(texts)
+    assert classifier.last_update_.forgotten == len(lessons[-1])
+    assert classifier.fitted_state().texts_of_classes() == {"a": 1, "d": 1}
+
+
+def test_a_text_that_went_with_one_that_looks_the_same_is_learned_when_it_comes_again(make):
+    classifier = of_texts_that_look_the_same(make).forget_texts(["A pear"])
+    classifier.partial_fit(["a pear", "the train"], ["a", "a"])
+    assert classifier.last_update_.repeated == 1
+    assert classifier.fitted_state().texts_of_classes() == {"a": 2, "d": 1}
+
+
+def test_a_class_of_texts_that_look_the_same_is_gone_with_them(make):
+    classifier = of_texts_that_look_the_same(make).forget_texts(["A pear", "the train", "a pear"])
+    assert classifier.classes_.tolist() == ["d"]
+
+
 def test_a_removed_class_leaves_its_texts_to_their_other_labels(make):
     removed = make("instant", multilabel=True).fit(TEXTS, LABELS).remove_class("vehicle")
     left = [

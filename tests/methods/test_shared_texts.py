@@ -11,7 +11,7 @@ from repcl.methods.base import seeded
 from repcl.methods.frozen.instant import Instant
 from repcl.methods.frozen.method import FrozenMethod
 from repcl.methods.frozen.ncm import NCM
-from repcl.methods.frozen.shared_texts import SharedTexts, is_first, without_the_text
+from repcl.methods.frozen.shared_texts import SharedLedger, SharedTexts, is_first, without_the_text
 from tests.conftest import tiny_encoder, toy_task
 from tests.methods.frozen_helpers import forget
 
@@ -49,6 +49,27 @@ def test_products_count_a_text_once_and_classes_count_it_each() -> None:
 
 def test_a_text_that_comes_twice_with_a_label_has_it_once() -> None:
     assert_same_sums(learned(Instant, EXAMPLES, **CHEAP), learned(Instant, [*EXAMPLES, BOTH], **CHEAP))
+
+
+def test_a_text_that_is_taken_back_twice_takes_no_other_with_it() -> None:
+    method = learned(Instant, EXAMPLES, **CHEAP)
+    forget(method, [BOTH, BOTH])
+    assert_same_sums(method, learned(Instant, TASK.train, **CHEAP))
+
+
+@pytest.mark.parametrize(("distance", "left"), [(16, 1), (17, 2)])
+def test_a_known_text_takes_the_row_that_another_machine_made_and_none_farther_off(
+    distance: int, left: int
+) -> None:
+    ledger = SharedLedger(2, (), keeps_rows=True)
+    ledger.book_in(torch.tensor([[100, 0], [0, 100]]).short(), torch.tensor([0, 0]), as_they_are)
+    asked = torch.tensor([[100, distance]]).short()
+    ledger.book_out(asked, torch.tensor([0]), as_they_are, are_known=True)
+    assert len(ledger.kept.rows) == left
+
+
+def as_they_are(rows: torch.Tensor, number: int) -> torch.Tensor:
+    return rows.double()
 
 
 def test_a_text_that_loses_one_of_its_labels_keeps_the_other() -> None:

@@ -72,12 +72,15 @@ def compare_with_known(state: ClassifierState, examples: Sequence[Example]) -> L
     outdated = Found(found.learned - coming, found.held_out - coming)
     moved = outdated.texts
     corrections = {example for example in coming if unlabeled(example) in moved}
-    return Lesson(outdated, frozenset(corrections), found.learned & coming)
+    repeated = frozenset(example for example, _ in _still_there(state, found.learned & coming))
+    return Lesson(outdated, frozenset(corrections), repeated)
 
 
 def as_learned(state: ClassifierState, examples: Iterable[Example]) -> list[Example]:
-    """Examples as many times as each was learned, in an order that is always the same."""
+    """Examples as many times as each counts, in an order that is always the same."""
     ordered = sorted(examples, key=lambda example: (example.label, repr(example)))
+    if state.is_multilabel:  # a text has a label once, however often it came with it
+        return ordered
     return [example for example in ordered for _ in range(state.known.times(example))]
 
 
@@ -148,11 +151,25 @@ def plan_removal(state: ClassifierState, examples: Sequence[Example]) -> Removal
 def texts_left(state: ClassifierState, gone: Sequence[Example]) -> dict[str, int]:
     """How many texts each class that loses some is still learned from, where that is known."""
     learned, left = state.texts_of_classes(), {}
-    for name, taken in Counter(example.label for example in gone).items():
+    counted = {number: example.label for example, number in _still_there(state, gone)}
+    for name, taken in Counter(counted.values()).items():
         there = learned.get(name)
         if there is not None:
             left[name] = there - taken
     return left
+
+
+def _still_there(state: ClassifierState, examples: Iterable[Example]) -> list[tuple[Example, int]]:
+    """Learned examples, each with a number that those have in common which count as one.
+
+    Where a text may have several labels, texts that look the same to the encoder are one to the learner, and
+    when one of them is forgotten, none is there any more.
+    """
+    method, learned = state.method, list(examples)
+    if not isinstance(method, FrozenMethod) or not method.is_multilabel or not learned:
+        return [(example, number) for number, example in enumerate(learned)]
+    rows = method.find_kept(learned, are_known=True)
+    return [(example, row) for example, row in zip(learned, rows, strict=True) if row is not None]
 
 
 def _claimed(state: ClassifierState, examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:

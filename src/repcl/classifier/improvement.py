@@ -170,7 +170,7 @@ def _answers_before(state: ClassifierState, method: FrozenMethod, held: Sequence
 
 def _rows_kept(method: FrozenMethod, learned: Sequence[Example]) -> Tensor:
     """Where the embeddings of learned texts are kept."""
-    found = method.ledger.find(method.embed(learned), method.indices(learned), tolerance=None)
+    found = method.find_kept(learned, are_known=True)
     return torch.tensor([index for index in found if index is not None], dtype=torch.int64)
 
 

@@ -26,6 +26,9 @@ class Ledger(nn.Module):
         keeps_rows: whether every representation is kept.
     """
 
+    tolerance_of_known: int | None = None
+    """By how much the row of a text that was learned may differ; by anything, for it is there."""
+
     def __init__(self, size: int, sums: Sequence[ClassSums], *, keeps_rows: bool) -> None:
         super().__init__()
         self.sums = nn.ModuleList(sums)
@@ -68,14 +71,15 @@ class Ledger(nn.Module):
                 where another machine computed them; else a row goes only if it differs by rounding at most.
         """
         if self.keeps_rows:
-            indices = self.checked_indices(self.find(rows, labels, tolerance=None if are_known else ROUNDING))
+            indices = self.checked_indices(self.find(rows, labels, are_known=are_known))
             rows = self.kept.rows[indices]
             self.kept.remove(indices)
         self._count(rows, labels, features, sign=-1)
 
-    def find(self, rows: Tensor, labels: Tensor, *, tolerance: int | None = ROUNDING) -> list[int | None]:
+    def find(self, rows: Tensor, labels: Tensor, *, are_known: bool = False) -> list[int | None]:
         """The kept row of each example, no row twice; None where there is none."""
         indices: list[int | None] = []
+        tolerance = self.tolerance_of_known if are_known else ROUNDING
         for row, label in zip(rows, labels.tolist(), strict=True):
             taken = [index for index in indices if index is not None]
             indices.append(self.kept.find(row, label, but_not=taken, tolerance=tolerance))

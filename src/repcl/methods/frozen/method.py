@@ -370,9 +370,14 @@ class FrozenMethod(FrozenReader):
             return [True] * len(examples)
         return [index is not None for index in self.find_kept(examples)]
 
-    def find_kept(self, examples: Sequence[Example]) -> list[int | None]:
-        """The index of each example among the kept rows of its class; None where it is not kept."""
-        return self.ledger.find(self.embed(examples), self.indices(examples))
+    def find_kept(self, examples: Sequence[Example], *, are_known: bool = False) -> list[int | None]:
+        """The index of each example among the kept rows of its class; None where it is not kept.
+
+        Args:
+            examples: each with the label it was learned with.
+            are_known: whether they are known to have been learned, perhaps on another machine.
+        """
+        return self.ledger.find(self.embed(examples), self.indices(examples), are_known=are_known)
 
     def take_back(self, examples: Sequence[Example], *, are_known: bool = True) -> None:
         """Take examples out of the sums; `learn` or `regroup_classes` has to follow, which solves.

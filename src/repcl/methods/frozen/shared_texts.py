@@ -12,13 +12,20 @@ from repcl.methods.frozen.kept_rows import KeptRows
 from repcl.methods.frozen.ledger import CHUNK, ROUNDING, Features, Ledger
 from repcl.methods.frozen.left_out import SURE, cosines, pair_keys, row_keys, spread_sample
 
+ELSEWHERE = 16
+"""Steps by which a representation may differ on another machine; those of two texts mostly do by hundreds."""
+
 
 class SharedLedger(Ledger):
     """A ledger that keeps all rows, in which a text may be of several classes.
 
     The sums of each class are over its texts. Products of features, which belong to no class, are over all
-    texts, each once. A text that comes twice with a label has it once.
+    texts, each once. A text that comes twice with a label has it once; texts that look the same to the
+    encoder are one.
     """
+
+    # the row of a text may be gone with that of another text that looks the same, and no other may go for it
+    tolerance_of_known = ELSEWHERE
 
     def book_in(self, rows: Tensor, labels: Tensor, features: Features) -> None:
         """Add texts, each with one of its labels; what is there already is not added again."""
@@ -40,9 +47,15 @@ class SharedLedger(Ledger):
             are_known: whether they are known to have been counted. Texts that look the same to the encoder
                 share a row, which may be gone with the first of them; else it has to be there.
         """
-        found = self.find(rows, labels, tolerance=None if are_known else ROUNDING)
+        found = self.find(rows, labels, are_known=are_known)
         there = [index for index in found if index is not None]
-        self._drop(there if are_known else self.checked_indices(found), features)
+        self._drop(sorted(set(there if are_known else self.checked_indices(found))), features)
+
+    def find(self, rows: Tensor, labels: Tensor, *, are_known: bool = False) -> list[int | None]:
+        """The kept row of each example, the same for texts that look the same; None where there is none."""
+        tolerance = self.tolerance_of_known if are_known else ROUNDING
+        pairs = zip(rows, labels.tolist(), strict=True)
+        return [self.kept.find(row, label, tolerance=tolerance) for row, label in pairs]
 
     def sum_up_again(self, features: Features) -> None:
         """Compute all sums from the kept rows."""
