@@ -37,6 +37,10 @@ def all_wrong(state: object, method: object, held: list[Example]) -> list[str]:
     return ["" for _ in held]
 
 
+def all_right(state: object, method: object, held: list[Example]) -> list[str]:
+    return [example.label for example in held]
+
+
 def improved(classifier: ContinualClassifier, *data: object) -> ContinualClassifier:
     return classifier.improve(*data, settings=FAST)
 
@@ -59,6 +63,39 @@ def test_the_trained_half_learns_no_text_that_is_held_out(taught: ContinualClass
     assert held.isdisjoint(taught.method_.memory)
 
 
+def learned_by_the_frozen_half(classifier: ContinualClassifier) -> dict[str, int]:
+    sizes: dict[str, int] = classifier.method_.frozen_parts["vote"].class_sizes()
+    return sizes
+
+
+def test_a_held_out_text_that_is_forgotten_takes_no_other_with_it(taught: ContinualClassifier) -> None:
+    improved(taught)
+    held = next(one for one in taught.fitted_state().held_out if one.label == "fruit")
+    assert learned_by_the_frozen_half(taught)["fruit"] == 9
+    taught.forget_texts([held.text])
+    assert learned_by_the_frozen_half(taught)["fruit"] == 9
+    assert taught.last_update_.is_exact
+
+
+def test_a_held_out_text_that_is_corrected_takes_no_other_with_it(taught: ContinualClassifier) -> None:
+    improved(taught)
+    held = next(one for one in taught.fitted_state().held_out if one.label == "fruit")
+    taught.partial_fit([held.text], ["vehicle"])
+    assert learned_by_the_frozen_half(taught) == {"fruit": 9, "vehicle": 10, "weather": 9}
+
+
+def test_all_texts_of_a_class_can_be_forgotten(taught: ContinualClassifier) -> None:
+    improved(taught).forget_texts(toy("fruit")[0])
+    assert taught.classes_.tolist() == ["vehicle", "weather"]
+
+
+def test_a_model_that_stays_as_it_is_still_knows_every_text(taught: ContinualClassifier, monkeypatch) -> None:
+    monkeypatch.setattr("repcl.classifier.improvement._answers_before", all_right)
+    with pytest.warns(UserWarning, match="The model stays as it is"):
+        improved(taught)
+    assert len(taught.fitted_state().known) == 30
+
+
 def test_it_learns_on_after_saving_and_loading_as_if_it_never_was(
     taught: ContinualClassifier, tmp_path
 ) -> None:
@@ -73,10 +110,7 @@ def test_it_learns_on_after_saving_and_loading_as_if_it_never_was(
 
 
 def test_a_duet_that_is_no_better_is_refused(taught: ContinualClassifier, monkeypatch) -> None:
-    monkeypatch.setattr(
-        "repcl.classifier.improvement._answers_before",
-        lambda state, method, held: [example.label for example in held],
-    )
+    monkeypatch.setattr("repcl.classifier.improvement._answers_before", all_right)
     before = taught.method_
     with pytest.warns(UserWarning, match="The model stays as it is"):
         taught.improve(settings=FAST)
@@ -90,6 +124,42 @@ def test_too_few_kept_texts_are_refused_with_what_to_do(make: Make) -> None:
     with pytest.raises(InvalidInput, match="give the texts that the model learned"):
         classifier.improve(settings=FAST)
     classifier.predict(["still in use"])
+
+
+@pytest.mark.parametrize("method", ["refit", "instant@vote"])
+def test_a_model_that_cannot_leave_texts_out_is_compared_by_those_it_holds_out(make: Make, method) -> None:
+    lesson = toy("fruit", "vehicle", "weather", texts=10)
+    settings = {"features": 40, "maps": 2} if method == "instant@vote" else {}
+    encoder = make().encoder
+    classifier = ContinualClassifier(method, encoder, settings=settings, device="cpu").fit(*lesson)
+    held = set(classifier.fitted_state().held_out)
+    improved(classifier, *lesson)
+    assert len(held) == 6  # one in five
+    assert (classifier.last_update_.examples, classifier.last_update_.compared) == (24, 6)
+    assert set(classifier.fitted_state().held_out) == held
+    assert learned_by_the_frozen_half(classifier) == {"fruit": 8, "vehicle": 8, "weather": 8}
+
+
+def test_a_model_that_cannot_leave_texts_out_and_holds_none_out_is_refused(make: Make) -> None:
+    lesson = toy("fruit", "vehicle", texts=10)
+    classifier = make("refit").fit(*lesson).set_params(holdout_per_class=5)
+    with pytest.raises(InvalidInput, match="held-out texts to compare by, found none"):
+        improved(classifier, *lesson)
+
+
+def test_no_more_exemplars_are_kept_than_the_model_may_keep(make: Make) -> None:
+    classifier = make("instant", holdout_per_class=5, memory_total=4)
+    lesson = toy("fruit", "vehicle", texts=10)
+    improved(classifier.fit(*lesson), *lesson)
+    assert len(classifier.method_.memory) == 4
+
+
+@pytest.mark.parametrize("limits", [{"memory_per_class": 0}, {"holdout_per_class": 0}])
+def test_a_model_that_may_keep_no_texts_is_refused(make: Make, limits) -> None:
+    lesson = toy("fruit", "vehicle", texts=10)
+    classifier = make("instant", **({"holdout_per_class": 5} | limits)).fit(*lesson)
+    with pytest.raises(InvalidSetting, match="memory_per_class and holdout_per_class of at least 1"):
+        improved(classifier, *lesson)
 
 
 def test_given_texts_that_were_never_learned_are_not_trained_on(taught: ContinualClassifier) -> None:

@@ -19,7 +19,7 @@ from repcl.classifier import updates
 from repcl.classifier.corrections import find
 from repcl.classifier.drift import Drift, drift
 from repcl.classifier.guard import TOLERANCE, ForgettingWarning
-from repcl.classifier.improvement import DUET, improve
+from repcl.classifier.improvement import DUET, Limits, improve
 from repcl.classifier.inputs import (
     InvalidInput,
     Label,
@@ -233,8 +233,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             given,
             settings=settings or {},
             preset=self.preset,
-            memory_per_class=self.memory_per_class,
-            per_class=self.holdout_per_class,
+            limits=Limits(self.memory_per_class, self.memory_total, self.holdout_per_class),
             tolerance=self.tolerance,
             observer=observer,
         )

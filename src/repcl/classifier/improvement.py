@@ -45,6 +45,21 @@ PASSES = 40
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How many texts a model may keep.
+
+    Attributes:
+        memory_per_class: exemplars of each class.
+        memory_total: exemplars of all classes; None for any number.
+        holdout_per_class: texts of each class that are held out to compare by.
+    """
+
+    memory_per_class: int
+    memory_total: int | None
+    holdout_per_class: int
+
+
+@dataclass(frozen=True)
 class Improved:
     """A duet made from a model, and what it did to the texts that were held out."""
 
@@ -94,8 +109,7 @@ def improve(
     *,
     settings: Mapping[str, Any],
     preset: str,
-    memory_per_class: int,
-    per_class: int,
+    limits: Limits,
     tolerance: float,
     observer: Observer | None = None,
 ) -> Improved:
@@ -106,13 +120,18 @@ def improve(
         given: texts that it learned, to train on beside those that it keeps.
         settings: what to change about the trained half.
         preset: where its settings come from.
-        memory_per_class: exemplars that it keeps of each class.
-        per_class: texts of a class that are held out to compare the two.
+        limits: of what it keeps; texts that are held out are also what the two are compared by.
         tolerance: share of the held-out texts that may be lost.
         observer: hears about progress.
     """
     method = check_improvable(state)
-    train, held = _divided(state, training_texts(state, given), per_class)
+    if not limits.memory_per_class or not limits.holdout_per_class:
+        raise InvalidSetting(
+            "Expected memory_per_class and holdout_per_class of at least 1, found "
+            f"{limits.memory_per_class} and {limits.holdout_per_class}: a duet learns from exemplars, and "
+            "held-out texts decide whether it is used. Allow it to keep both, or leave the model as it is."
+        )
+    train, held = _divided(state, training_texts(state, given), limits.holdout_per_class)
     before = _answers_before(state, method, held)
     wanted = {**_carried(method), **settings}
     chosen = method_settings(
@@ -120,13 +139,24 @@ def improve(
         state.kind,
         preset=preset,
         settings=wanted,
-        memory_per_class=max(1, memory_per_class),
-        memory_total=None,
-        holdout_per_class=per_class,
+        memory_per_class=limits.memory_per_class,
+        memory_total=limits.memory_total,
+        holdout_per_class=limits.holdout_per_class,
     )
     duet = _trained_duet(method, chosen, train, observer or Observer())
-    _take_over(duet, method, held if state.leaves_out else ())
-    better = replace(state, method=duet, name="duet", held_out=held, checked=None, updates=[*state.updates])
+    unlearned = held if state.leaves_out else []  # else they never were learned
+    _take_over(duet, method, unlearned)
+    known = deepcopy(state.known)
+    known.discard(unlearned)
+    better = replace(
+        state,
+        method=duet,
+        name="duet",
+        held_out=held,
+        known=known,
+        checked=None,
+        updates=[*state.updates],
+    )
     after = better.recalibrate()
     comparison = compare(
         [one.label for one in held], before, [after[one].answer for one in held], tolerance=tolerance
@@ -145,11 +175,22 @@ def improve(
 def _divided(
     state: ClassifierState, texts: Sequence[Example], per_class: int
 ) -> tuple[list[Example], list[Example]]:
-    """Texts to train on, and texts to compare by; refused where there are too few of either."""
-    held_before = [] if state.leaves_out else state.held_out
-    train, held = hold_out(texts, held_before, per_class=max(1, per_class), seed=state.method.seed)
+    """Texts to train on, and texts to compare by; refused where there are too few of either.
+
+    A model that cannot leave texts out in their turn is asked only about those that it holds out.
+    """
+    if state.leaves_out:
+        train, held = hold_out(texts, [], per_class=per_class, seed=state.method.seed)
+    else:
+        is_held = set(state.held_out)
+        train, held = [example for example in texts if example not in is_held], list(state.held_out)
     classes, found = state.method.classes, Counter(example.label for example in train)
     missing = [name for name in classes if not found[name]]
+    if not held and not state.leaves_out:
+        raise InvalidInput(
+            "Expected held-out texts to compare by, found none: this model has learned every text. Teach it "
+            "more texts with holdout_per_class of at least 1, at least five of a class at once."
+        )
     if len(classes) < 2 or missing or len(train) < FEWEST_TEXTS * len(classes) or not held:
         raise InvalidInput(
             f"Expected at least {FEWEST_TEXTS} texts of each of {len(classes)} classes to train on and a few "
