@@ -288,6 +288,58 @@ def test_hashes_go_when_nothing_may_be_kept_any_more_and_come_when_it_may(make):
     assert (len(classifier.fitted_state().known), classifier.last_update_.recognized) == (1, "some")
 
 
+HELD_OUT = {"memory_per_class": 0, "holdout_per_class": 2}
+
+
+@pytest.mark.parametrize("name", ["instant", "refit", "sequential"])
+def test_no_text_is_held_out_any_more_when_none_may_be(make, name):
+    classifier = make(name, **HELD_OUT).fit(TEXTS, LABELS)
+    assert len(kept(classifier)) == 4
+    classifier.set_params(holdout_per_class=0).partial_fit(["the rain"], ["weather"])
+    assert kept(classifier) == []
+
+
+@pytest.mark.parametrize(("name", "settings"), [("refit", {}), ("instant", {"keep_embeddings": False})])
+def test_a_frozen_learner_learns_the_texts_that_it_may_hold_out_no_more(make, name, settings):
+    classifier = make(name, settings=settings, **HELD_OUT).fit(TEXTS, LABELS)
+    assert classifier.fitted_state().texts_of_classes() == {"fruit": 8, "vehicle": 8}
+    classifier.set_params(holdout_per_class=0).partial_fit(["the rain"], ["weather"])
+    assert classifier.fitted_state().texts_of_classes() == {"fruit": 10, "vehicle": 10, "weather": 1}
+
+
+def without_hashes_but_with_held_out_texts(make) -> tuple[ContinualClassifier, Example]:
+    """A learner that leaves texts out and has dropped its hashes, and a text of fruit that it keeps."""
+    classifier = make("instant", **HELD_OUT).fit(TEXTS, LABELS)
+    held = next(one for one in classifier.fitted_state().held_out if one.label == "fruit")
+    classifier.set_params(holdout_per_class=0).forget_texts(TEXTS[-1:])
+    assert len(classifier.fitted_state().known) == 0
+    return classifier, held
+
+
+def test_a_kept_text_that_was_learned_is_forgotten_exactly_though_hashes_were_dropped(make):
+    classifier, held = without_hashes_but_with_held_out_texts(make)
+    classifier.forget_texts([held.text])
+    assert classifier.last_update_.is_exact
+    rest = [one for one in zip(TEXTS[:-1], LABELS[:-1], strict=True) if one[0] != held.text]
+    assert_same_bits(classifier, make("instant", **HELD_OUT).fit(*map(list, zip(*rest, strict=True))))
+
+
+def test_a_kept_text_that_was_learned_is_corrected_exactly_though_hashes_were_dropped(make):
+    classifier, held = without_hashes_but_with_held_out_texts(make)
+    classifier.partial_fit([held.text], ["vehicle"])
+    assert (classifier.last_update_.corrected, classifier.last_update_.is_exact) == (1, True)
+    assert classifier.fitted_state().texts_of_classes() == {"fruit": 9, "vehicle": 10}
+
+
+def test_a_kept_text_of_which_nobody_knows_whether_it_was_learned_is_not_said_to_leave_no_trace(make):
+    classifier, _ = without_hashes_but_with_held_out_texts(make)
+    state = classifier.fitted_state()
+    state.held_out.append(Example("never learned", "fruit"))
+    classifier.forget_texts(["never learned"])
+    assert not classifier.last_update_.is_exact
+    assert state.texts_of_classes() == {"fruit": 10, "vehicle": 9}
+
+
 def without_hashes(folder) -> None:
     """Make the revision look as it did before there were hashes."""
     forge(folder, lambda record: record["contents"].pop("known"))

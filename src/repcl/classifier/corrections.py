@@ -59,7 +59,28 @@ def find(state: ClassifierState, texts: Iterable[Example]) -> Found:
     }
     wanted = set(asked)
     held_out = {example for example in state.held_out if unlabeled(example) in wanted}
-    return Found(frozenset(learned), frozenset(held_out))
+    return Found(frozenset(learned | _learned_unlisted(state, held_out - learned)), frozenset(held_out))
+
+
+def leaves_no_trace(state: ClassifierState, found: Found) -> bool:
+    """Whether nothing is left of texts when they are taken back; asked before that.
+
+    Of a held-out text that has no hash nobody knows whether it was learned, too, if its row is not found.
+    """
+    open_ones = found.held_out - found.learned if state.leaves_out else ()
+    if any(example.label in state.known.unlisted for example in open_ones):
+        return False
+    return not found.learned or state.method.takes_back_exactly
+
+
+def _learned_unlisted(state: ClassifierState, held_out: Iterable[Example]) -> set[Example]:
+    """Those of the held-out texts that were learned without a hash, as learners do that leave texts out."""
+    method = state.method
+    if not isinstance(method, FrozenMethod) or not state.leaves_out:
+        return set()
+    open_ones = [example for example in held_out if example.label in state.known.unlisted]
+    is_there = method.may_have_learned(open_ones)
+    return {example for example, is_one in zip(open_ones, is_there, strict=True) if is_one}
 
 
 def compare_with_known(state: ClassifierState, examples: Sequence[Example]) -> Lesson:
@@ -81,7 +102,7 @@ def as_learned(state: ClassifierState, examples: Iterable[Example]) -> list[Exam
     ordered = sorted(examples, key=lambda example: (example.label, repr(example)))
     if state.is_multilabel:  # a text has a label once, however often it came with it
         return ordered
-    return [example for example in ordered for _ in range(state.known.times(example))]
+    return [example for example in ordered for _ in range(max(1, state.known.times(example)))]
 
 
 def list_learned(

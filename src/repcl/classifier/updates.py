@@ -11,6 +11,7 @@ from repcl.classifier.calibration import renamed
 from repcl.classifier.corrections import (
     as_learned,
     compare_with_known,
+    leaves_no_trace,
     list_learned,
     plan_removal,
     recognized,
@@ -47,7 +48,7 @@ def learn(
     Args:
         state: what is changed.
         examples: in an order that does not depend on the order given.
-        per_class: how many texts of a class to hold out.
+        per_class: how many texts of a class to hold out; with 0 none is, also not of those held out before.
         keeps_hashes: whether hashes may be kept, by which texts are recognized when they come again.
         tolerance: largest drop of accuracy that is not refused.
         observer: hears about progress.
@@ -55,6 +56,7 @@ def learn(
     method, old = state.method, set(state.method.classes)
     lesson = compare_with_known(state, examples)
     outdated = as_learned(state, lesson.outdated.learned)
+    is_exact = method.keeps_everything or leaves_no_trace(state, lesson.outdated)
     held_before = [example for example in state.held_out if example not in lesson.outdated.held_out]
     never = lesson.corrections | lesson.repeated
     divide = keep_words if state.leaves_out else hold_out
@@ -62,6 +64,8 @@ def learn(
     repeated = lesson.repeated if method.takes_back_exactly else frozenset()
     train = [example for example in train if example not in repeated]
     train, held = _with_last_texts(state, outdated, train, held)
+    if not per_class:
+        train, held = _without_held_out(state, train, held)
     before = state.checks_before()
     suspected = _check_suspects(state, train, outdated)
     fresh = [example for example in dict.fromkeys(train) if example not in never]
@@ -103,7 +107,7 @@ def learn(
         corrected=len(lesson.outdated.texts),
         repeated=len(repeated),
         emptied=len(emptied),
-        is_exact=not lesson.outdated.learned or method.takes_back_exactly or method.keeps_everything,
+        is_exact=is_exact,
         recognized=recognized(state, keeps_hashes=keeps_hashes),
         is_balanced=isinstance(method, Instant) and method.is_balanced,
         **dict(comparison),
@@ -129,6 +133,7 @@ def forget_texts(
     _check_known(state, list(dict.fromkeys(example.label for example in examples if example.label)))
     removal = plan_removal(state, examples)
     gone = [*as_learned(state, removal.known.learned), *removal.claimed]
+    is_exact = leaves_no_trace(state, removal.known) and (method.takes_back_exactly or not removal.claimed)
     held = [example for example in state.held_out if example not in removal.known.held_out]
     last, held = _with_last_texts(state, gone, [], held)
     left = texts_left(state, gone)
@@ -159,7 +164,7 @@ def forget_texts(
         not_found=removal.not_found,
         unchecked=removal.unchecked,
         emptied=len(emptied),
-        is_exact=not gone or method.takes_back_exactly,
+        is_exact=is_exact,
         recognized=recognized(state, keeps_hashes=keeps_hashes),
     )
 
@@ -293,6 +298,14 @@ def _with_last_texts(
     bare = {name for name, left in texts_left(state, gone).items() if left == 0} - taught
     last = [example for example in held if example.label in bare]
     return [*train, *last], [example for example in held if example.label not in bare]
+
+
+def _without_held_out(
+    state: ClassifierState, train: Sequence[Example], held: Sequence[Example]
+) -> tuple[list[Example], list[Example]]:
+    """What to learn, and nothing to hold out; no learner that can be corrected exactly loses a text by it."""
+    is_learned = state.leaves_out or not state.method.takes_back_exactly
+    return [*train, *([] if is_learned else held)], []
 
 
 def _take_back(state: ClassifierState, known: Sequence[Example], claimed: Sequence[Example]) -> None:
