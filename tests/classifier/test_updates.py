@@ -1,11 +1,14 @@
 """Rename, merge and remove classes, whatever the method."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from repcl.classifier import InvalidInput, ModelFolder
 from repcl.classifier.store.records import ClassChange, Update
 from repcl.classifier.wording import described
+from repcl.data import Example
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods import METHODS
 from repcl.methods.frozen.instant import Instant
@@ -262,6 +265,59 @@ def test_probabilities_do_not_depend_on_the_order_or_size_of_lessons(make, name)
     np.testing.assert_allclose(
         at_once.predict_proba(ASKED), one_by_one.predict_proba(ASKED), rtol=0, atol=1e-6
     )
+
+
+FIRST, SECOND = toy("fruit", "vehicle"), toy("fruit", "vehicle", start=30)
+holding_out = pytest.mark.parametrize(
+    ("name", "settings"), [("refit", {}), ("instant", {"keep_embeddings": False})]
+)
+
+
+def learned_and_held_out(classifier) -> dict[str, tuple[int, int]]:
+    """Of each class how many texts were learned, and how many are held out."""
+    state = classifier.fitted_state()
+    held = Counter(example.label for example in state.held_out)
+    return {name: (count, held[name]) for name, count in state.texts_of_classes().items()}
+
+
+@holding_out
+def test_no_text_is_lost_when_classes_are_merged(make, name, settings):
+    classifier = make(name, holdout_per_class=2, settings=settings).fit(*FIRST)
+    assert learned_and_held_out(classifier) == {"fruit": (8, 2), "vehicle": (8, 2)}
+    classifier.merge_classes(["fruit", "vehicle"], "thing")
+    assert learned_and_held_out(classifier) == {"thing": (18, 2)}
+    assert len(classifier.fitted_state().known) == 18
+
+
+@holding_out
+def test_no_text_is_lost_when_classifiers_are_united(make, name, settings):
+    first, second = (
+        make(name, holdout_per_class=2, settings=settings).fit(*part) for part in (FIRST, SECOND)
+    )
+    assert learned_and_held_out(first.absorb(second)) == {"fruit": (18, 2), "vehicle": (18, 2)}
+    assert len(first.fitted_state().known) == 36
+
+
+@holding_out
+def test_a_text_that_either_of_two_united_classifiers_learned_is_not_held_out(make, name, settings):
+    every = make(name, settings=settings).fit(*FIRST)
+    some = make(name, holdout_per_class=2, settings=settings).fit(*FIRST)
+    assert learned_and_held_out(some.absorb(every)) == {"fruit": (18, 0), "vehicle": (18, 0)}
+    every.set_params(holdout_per_class=2)
+    some = make(name, holdout_per_class=2, settings=settings).fit(*FIRST)
+    assert learned_and_held_out(every.absorb(some)) == {"fruit": (18, 0), "vehicle": (18, 0)}
+
+
+def test_a_text_that_one_of_two_merged_classes_learned_is_not_held_out(make):
+    state = make("refit", holdout_per_class=2).fit(*FIRST).fitted_state()
+    held = next(one for one in state.held_out if one.label == "vehicle")
+    lesson = [*FIRST[0], held.text], [*FIRST[1], "fruit"]
+    classifier = make("refit", holdout_per_class=2).fit(*lesson)
+    assert held in classifier.fitted_state().held_out
+    assert learned_and_held_out(classifier) == {"fruit": (9, 2), "vehicle": (8, 2)}
+    classifier.merge_classes(["fruit", "vehicle"], "thing")
+    assert learned_and_held_out(classifier) == {"thing": (18, 2)}  # of three that are left one is learned
+    assert Example(held.text, "thing") not in classifier.fitted_state().held_out
 
 
 def test_trained_methods_cannot_be_united(make):

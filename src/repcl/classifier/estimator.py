@@ -416,7 +416,12 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names, union = [self._name(label) for label in labels], self._name(into)
         with self._updating(refused_by=RepclError) as state:
             self.last_update_ = updates.merge_classes(
-                state, names, union, per_class=self.holdout_per_class, tolerance=self.tolerance
+                state,
+                names,
+                union,
+                per_class=self.holdout_per_class,
+                keeps_hashes=self._keeps_hashes,
+                tolerance=self.tolerance,
             )
         return self
 

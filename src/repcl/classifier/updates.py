@@ -185,7 +185,13 @@ def rename_class(state: ClassifierState, old: str, new: str) -> Update:
 
 
 def merge_classes(
-    state: ClassifierState, names: Sequence[str], into: str, *, per_class: int, tolerance: float = TOLERANCE
+    state: ClassifierState,
+    names: Sequence[str],
+    into: str,
+    *,
+    per_class: int,
+    keeps_hashes: bool = True,
+    tolerance: float = TOLERANCE,
 ) -> Update:
     """Make one class of several; it stands where the first of them stood.
 
@@ -194,6 +200,7 @@ def merge_classes(
         names: the classes.
         into: the name of the union, a new one or one of theirs.
         per_class: held-out texts that a class may have.
+        keeps_hashes: whether hashes may be kept.
         tolerance: largest drop of accuracy that is not worth a warning.
     """
     _check_known(state, names)
@@ -208,8 +215,8 @@ def merge_classes(
     _regroup(state, groups)
     state.declared = tuple(name for name in state.declared if name not in parts or name == into)
     own = [example for example in state.held_out if example.label == into]
-    dropped = set(own[per_class:])
-    state.held_out = [example for example in state.held_out if example not in dropped]
+    state.held_out = [example for example in state.held_out if example.label != into]
+    _hold_out_more(state, own, per_class=per_class, keeps_hashes=keeps_hashes)
     update = _compared("merge", state, before, tolerance=tolerance)
     return update.model_copy(update={"new_classes": (into,)})  # a name; there are no new texts
 
@@ -262,13 +269,7 @@ def absorb(
         both = [*state.origins.get(name, ()), *other.origins.get(name, ())]
         state.origins[name] = tuple(dict.fromkeys(both))
     state.known.absorb(other.known)
-    list_learned(state, (), (), keeps_hashes=keeps_hashes)
-    counts, kept = Counter(example.label for example in state.held_out), set(state.held_out)
-    for example in other.held_out:
-        if counts[example.label] < per_class and example not in kept:
-            state.held_out.append(example)
-            counts[example.label] += 1
-            kept.add(example)
+    _hold_out_more(state, other.held_out, per_class=per_class, keeps_hashes=keeps_hashes)
     new = tuple(name for name in state.method.classes if name not in old)
     return _compared("absorb", state, before, tolerance=tolerance, new_classes=new)
 
@@ -306,6 +307,35 @@ def _without_held_out(
     """What to learn, and nothing to hold out; no learner that can be corrected exactly loses a text by it."""
     is_learned = state.leaves_out or not state.method.takes_back_exactly
     return [*train, *([] if is_learned else held)], []
+
+
+def _hold_out_more(
+    state: ClassifierState, more: Iterable[Example], *, per_class: int, keeps_hashes: bool
+) -> None:
+    """Hold out texts that were held out for a class or classifier that is part of this one now.
+
+    A text that the other part has learned is held out no more. Learners that can be corrected exactly learn
+    the texts of a class beyond `per_class`, so that none is lost.
+    """
+
+    def may_be_held_out(example: Example) -> bool:
+        return state.leaves_out or example not in state.known
+
+    held = dict.fromkeys(filter(may_be_held_out, state.held_out))
+    counts, rest = Counter(example.label for example in held), []
+    for example in filter(may_be_held_out, more):
+        if example in held:
+            continue
+        if counts[example.label] < per_class:
+            held[example] = None
+            counts[example.label] += 1
+        else:
+            rest.append(example)
+    state.held_out = list(held)
+    taught = rest if state.method.takes_back_exactly and not state.leaves_out else []
+    if taught:
+        _teach(state, taught, None)
+    list_learned(state, taught, (), keeps_hashes=keeps_hashes)
 
 
 def _take_back(state: ClassifierState, known: Sequence[Example], claimed: Sequence[Example]) -> None:
