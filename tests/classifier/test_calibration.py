@@ -208,6 +208,14 @@ def test_learners_with_a_closed_form_are_calibrated_by_texts_left_out_and_learn_
     assert state.calibration.texts == 60
 
 
+@pytest.mark.parametrize("name", ["instant", "ncm"])
+def test_of_many_texts_fewer_choose_familiarity_and_it_says_how_many(make, monkeypatch, name):
+    monkeypatch.setattr("repcl.methods.frozen.method.MOST_PAIRS", 60 * 30)
+    classifier = make(name).fit(*toy("fruit", "vehicle", "weather", texts=20))
+    calibration = classifier.fitted_state().calibration
+    assert (calibration.texts, calibration.familiarity.texts) == (60, 30)
+
+
 def test_predictions_call_texts_unknown_by_both_signs(make):
     classifier = make("ncm").fit(*toy("fruit", "vehicle", "weather", texts=20))
     state = classifier.fitted_state()

@@ -8,7 +8,7 @@ import pytest
 from repcl.classifier.answering import Evidence, UnknownRule
 from repcl.classifier.drift import Drift, Share, cohens_h, drift, unknown_p_value
 from repcl.classifier.inputs import InvalidInput
-from repcl.classifier.store.records import Calibration
+from repcl.classifier.store.records import Calibration, Familiarity
 from repcl.errors import InvalidSetting
 from tests.classifier.conftest import toy
 
@@ -18,8 +18,8 @@ class Fixed:
 
     name, kind = "fixed", "sentence"
 
-    def __init__(self, sizes, *, threshold=0.5, calibrated_by=100):
-        self.calibration = Calibration(threshold=threshold, texts=calibrated_by)
+    def __init__(self, sizes, *, threshold=0.5, calibrated_by=100, familiarity=None):
+        self.calibration = Calibration(threshold=threshold, texts=calibrated_by, familiarity=familiarity)
         self.method = type("Method", (), {"classes": list(sizes or "ab")})()
         self.sizes = sizes or {}
 
@@ -53,6 +53,14 @@ def test_the_p_value_counts_orders_of_old_and_new_texts():
     # old and 2 new texts, both new ones come before the second old one in nnooo, nonoo and onnoo.
     assert unknown_p_value(2, 2, before=1, of=3) == pytest.approx(3 / comb(5, 2))
     assert unknown_p_value(0, 2, before=1, of=3) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("chosen_by", "counted"), [(40, 40), (None, 1000)])
+def test_chance_is_that_of_the_texts_that_the_rule_was_chosen_by(chosen_by, counted):
+    signs = Familiarity(confidence=1.0, nearness=1.0, offset=0.0, threshold=0.5, texts=chosen_by)
+    found = drift(Fixed(None, calibrated_by=1000, familiarity=signs), ["a"] * 45 + ["?"] * 5)
+    expected = unknown_p_value(5, 50, before=0.05 * counted, of=counted)
+    assert found.unknown.p_value == pytest.approx(expected)
 
 
 def test_the_same_shares_are_no_change():

@@ -137,6 +137,7 @@ def familiarity(known: Scores, strange: Scores, names: Sequence[str], nearness: 
         threshold=least_of(of_others if len(of_others) >= ENOUGH else reached),
         class_thresholds=own,
         least_nearness=min(1.0, float(nearness.nearest.min())) if len(signs) >= ENOUGH_TO_BE_FAR else None,
+        texts=len(signs),
     )
 
 

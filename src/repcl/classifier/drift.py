@@ -150,7 +150,7 @@ def _asked(state: ClassifierState, texts: Any, what: str) -> _Counts:
 
 def _learned(state: ClassifierState) -> tuple[_Counts, str]:
     """What was learned, and how to call it."""
-    method, chosen_by = state.method, state.calibration.texts
+    method, chosen_by = state.method, state.calibration.texts_of_unknown_rule
     counted = state.texts_of_classes()
     sizes = {name: counted[name] for name in method.classes}
     learned = {name: size for name, size in sizes.items() if size is not None}

@@ -210,6 +210,7 @@ class Familiarity(Record):
         class_thresholds: the same for texts that are given one class, where enough texts are.
         least_nearness: the lowest cosine that any text of a known class had; what is farther away is unknown
             however sure the answer is. None where it was measured on few texts.
+        texts: how many texts the thresholds were chosen by; None in older folders.
     """
 
     confidence: float
@@ -218,6 +219,7 @@ class Familiarity(Record):
     threshold: Share
     class_thresholds: dict[str, Share] = {}
     least_nearness: Annotated[float, Field(ge=-2, le=1)] | None = None
+    texts: Annotated[Count, Field(ge=1)] | None = None
 
 
 class LabelRule(Record):
@@ -254,7 +256,7 @@ class Calibration(Record):
     Attributes:
         temperature: divides the scores before the softmax.
         threshold: the confidence that 95 % of the texts below reach; None without any.
-        texts: how many texts they were chosen by.
+        texts: how many texts temperature and threshold were chosen by.
         familiarity: a better sign than confidence alone; None where embeddings are not kept.
         labels: turn scores into probabilities where a text may have several labels; else None.
     """
@@ -264,6 +266,12 @@ class Calibration(Record):
     texts: Count = 0
     familiarity: Familiarity | None = None
     labels: LabelRules | None = None
+
+    @property
+    def texts_of_unknown_rule(self) -> int:
+        """How many texts decide what is unknown; in older folders perhaps fewer than this says."""
+        known = self.familiarity and self.familiarity.texts
+        return self.texts if known is None else known
 
 
 class Blob(Record):
