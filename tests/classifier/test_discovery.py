@@ -73,6 +73,12 @@ def test_only_unknown_texts_are_grouped_each_once_the_largest_group_first(make):
     assert found.groups[0].name == "group-1"
 
 
+def test_texts_that_differ_in_blanks_and_forms_of_unicode_only_are_grouped_once(make):
+    classifier = make().fit(*toy("fruit", "vehicle"))
+    found = discover(classifier, ["a caf\u00e9", "a cafe\u0301 ", "the rain"], threshold=1.0)
+    assert (found.unknown, found.repeated) == (3, 1)
+
+
 def test_where_everything_is_known_there_is_no_group(make):
     classifier = make().fit(*toy("fruit", "vehicle"))
     found = discover(classifier, toy("weather")[0], threshold=0.0)

@@ -77,6 +77,13 @@ def test_repetitions_empty_texts_and_learned_texts_are_left_out(make):
     assert sorted(one.index for one in found) == [0, 4]
 
 
+def test_blanks_and_forms_of_unicode_make_no_other_text(make):
+    learned, labels = toy("fruit", "vehicle")
+    classifier = make("fea", memory_per_class=10).fit(learned, labels)
+    found = classifier.suggest(["a caf\u00e9", f"{learned[0]} ", " a cafe\u0301"])
+    assert [one.index for one in found] == [0]
+
+
 def test_a_text_with_two_labels_is_suggested_once(make):
     classifier = make("ncm").fit(*toy("fruit", "vehicle"))
     state = classifier.fitted_state()

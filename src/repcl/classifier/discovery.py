@@ -1,7 +1,7 @@
 """Finding new classes: texts that a classifier does not know, in groups of alike ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from repcl.classifier.estimator import ContinualClassifier
 from repcl.classifier.grouping import group_vectors, learned_guide
 from repcl.classifier.inputs import as_examples
+from repcl.classifier.known import same_text
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import Labels, Vectors, embed, kept, of_last_layer
 from repcl.data import Example
@@ -69,7 +70,7 @@ def discover(
     examples, state = as_examples(texts), classifier.fitted_state()
     is_unknown = state.unknown_rule(threshold).applies(state.evidence(examples))
     unknown = [example for example, has_no_class in zip(examples, is_unknown, strict=True) if has_no_class]
-    unique = list({replace(example, label=""): example for example in unknown}.values())
+    unique = list({same_text(example): example for example in unknown}.values())
     if groups is not None and groups > len(unique) > 0:
         raise InvalidSetting(
             f"Expected at most {len(unique)} groups for as many unknown texts, found {groups}."

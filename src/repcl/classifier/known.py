@@ -153,3 +153,8 @@ class KnownTexts:
 def unlabeled(example: Example) -> Example:
     """The text and its spans alone, by which examples with several labels are brought together."""
     return replace(example, label="")
+
+
+def same_text(example: Example) -> Example:
+    """What examples have in common that come with blanks around them, in another form of Unicode or label."""
+    return unlabeled(normal_example(example))

@@ -1,7 +1,7 @@
 """Which texts to label next: those that the classifier is unsure about, each standing for many others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from repcl.classifier.answering import Scores
 from repcl.classifier.inputs import as_examples, common_kind
+from repcl.classifier.known import same_text
 from repcl.classifier.state import ClassifierState
 from repcl.classifier.vectors import Vectors, embed, kept
 from repcl.data import Example
@@ -118,10 +119,10 @@ def choose(closeness: Vectors, doubt: Vectors, most: int, covered: Vectors) -> l
 
 def _worth_asking(state: ClassifierState, examples: Sequence[Example]) -> list[int]:
     """Indices of texts that are not empty and not kept as learned ones, each text once."""
-    seen = {replace(example, label="") for example in [*state.method.memory, *state.held_out]}
+    seen = {same_text(example) for example in [*state.method.memory, *state.held_out]}
     indices = []
     for index, example in enumerate(examples):
-        plain = replace(example, label="")
+        plain = same_text(example)
         if example.text.strip() and plain not in seen:
             seen.add(plain)
             indices.append(index)
