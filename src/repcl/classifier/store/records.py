@@ -270,8 +270,9 @@ class Calibration(Record):
     @property
     def texts_of_unknown_rule(self) -> int:
         """How many texts decide what is unknown; in older folders perhaps fewer than this says."""
-        known = self.familiarity and self.familiarity.texts
-        return self.texts if known is None else known
+        if self.familiarity is None or self.familiarity.texts is None:
+            return self.texts
+        return self.familiarity.texts
 
 
 class Blob(Record):
