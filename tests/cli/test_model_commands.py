@@ -832,3 +832,15 @@ def test_learn_says_how_many_revisions_to_keep(repcl, model, tmp_path):
     data.write_text("text,label\nthe sun is warm,weather\n")
     assert repcl("learn", model, data, "--keep-last", 1, "--accept", "--device", "cpu").code == 0
     assert ModelFolder(model).numbers() == [2]
+
+
+@pytest.mark.parametrize(("option", "is_offered"), [((), True), (("--memory-per-class", 0), False)])
+def test_improving_is_offered_only_to_a_model_that_may_keep_texts(
+    repcl, encoder_folder, tmp_path, monkeypatch, option, is_offered
+):
+    monkeypatch.setattr("repcl.classifier.improvement.offer", lambda *_: "An offer.")
+    data = write(tmp_path / "texts.csv", "fruit", "vehicle")
+    words = ("--method", "ncm", "--encoder", encoder_folder, "--device", "cpu", *option)
+    output = repcl("learn", tmp_path / "model", data, *words)
+    assert output.code == 0, output.err
+    assert ("An offer." in output.out) == is_offered

@@ -176,7 +176,7 @@ def _tell(
     update = classifier.last_update_
     report = _report_json if as_json else _report
     report(model, revision, update, is_used)
-    if is_used and not as_json:
+    if is_used and not as_json and classifier.memory_per_class and classifier.holdout_per_class:
         hint = offer(classifier.fitted_state(), command("improve", model), update.accuracy)
         if hint:
             sentence_console().print(hint)
