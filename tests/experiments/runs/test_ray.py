@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from repcl.errors import ClusterUnavailable, InvalidSetting
+from repcl.errors import ClusterUnavailable, InvalidSetting, RepclError
 from repcl.experiments.runs import ray as ray_runs
 from repcl.experiments.runs import ray_cluster as connection
 from repcl.experiments.runs.observers import Ended, Event, Note, StageBegins, TaskBegins, TaskEnds
 from repcl.experiments.runs.pool import Failure
-from repcl.experiments.runs.ray import run_on_ray
+from repcl.experiments.runs.ray import run_on_ray, start_over_alone
 from repcl.experiments.runs.ray_cluster import check_reachable, check_versions, ray_cluster, resources_of_run
 from repcl.experiments.runs.result import Result
 from repcl.experiments.runs.store import RunFolder
@@ -108,6 +108,13 @@ def test_what_ray_refuses_becomes_one_sentence(monkeypatch, error, sentence):
         pass
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_files_of_a_run_that_another_process_is_making_are_not_forgotten(workshop, tmp_path):
+    run = resolved(workshop, tmp_path)[0]
+    assert run.folder is not None
+    with run.folder.lock(waiting=None), pytest.raises(RepclError, match="found one: wait until it has ended"):
+        start_over_alone(run)
 
 
 def test_what_a_worker_sends_replaces_what_an_earlier_run_left(tmp_path):

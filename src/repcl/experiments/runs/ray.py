@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from repcl.data import TaskStream
-from repcl.errors import InvalidSetting
+from repcl.errors import InvalidSetting, RepclError
 from repcl.experiments.runs.companions import check_parts, companions, start_over
 from repcl.experiments.runs.observers import Ended, Event, Listener, Note, StepEnds
 from repcl.experiments.runs.pool import Failure, attempt, failure_of
@@ -46,6 +46,19 @@ def run_on_ray(
         resources = _resources(runs)
         with _marked({_out(run) for run in runs}) as driver:
             return RayPool(runs, resources, driver, listener).perform_all(at_a_time=workers or len(runs))
+
+
+def start_over_alone(run: ResolvedRun) -> None:
+    """Forget what was made of a run before, unless another process is making it at this moment."""
+    if run.folder is None:
+        return
+    with run.folder.lock(waiting=None) as is_ours:
+        if not is_ours:
+            raise RepclError(
+                f"Expected no other process to make the run in {run.folder.path}, found one: wait until it "
+                "has ended, or leave out --fresh."
+            )
+        start_over(run)
 
 
 class RayPool:
@@ -99,7 +112,7 @@ class RayPool:
         run = self.runs[index]
         try:
             if run.options.fresh:
-                start_over(run)
+                start_over_alone(run)
             check_parts(run)
             finished = run.earlier()
             if finished is None and run.spec.stream not in self.streams:
