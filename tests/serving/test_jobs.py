@@ -310,6 +310,13 @@ def test_no_text_of_a_user_is_in_the_journal(refused, model):
     assert job["id"] in written
 
 
+def test_ids_of_texts_that_are_settled_are_not_in_the_journal(client, model):
+    job = client.change("learn", {"examples": examples("place"), "collected": ["0123456789abcdef"]})
+    assert job["state"] == "done"
+    assert client.wait_for(lambda: '"done"' in (model / "service" / "jobs.json").read_text())
+    assert "0123456789abcdef" not in (model / "service" / "jobs.json").read_text()
+
+
 def test_texts_to_check_are_not_in_the_journal_either(model):
     place = Place(model)
     place.claim()
@@ -400,6 +407,15 @@ def test_only_learning_is_refused(model, monkeypatch, order, is_used):
     assert (outcome.is_used, ModelFolder(model).current()) == (is_used, 2 if is_used else 1)
 
 
+def test_a_class_that_was_only_announced_is_removed_without_a_word_about_older_revisions(model):
+    classifier = ContinualClassifier.load(model, device="cpu")
+    texts, labels = toy("fruit", texts=2, start=60)
+    classifier.partial_fit(texts, labels, classes=["fruit", "vehicle", "weather", "later"]).save(model)
+    outcome = worker.carried_out(worker.Assignment(model, Remove("later"), "cpu"), Wire(may_write=True))
+    assert isinstance(outcome, worker.Finished)
+    assert outcome.summary.notes == []
+
+
 def test_a_class_is_removed_even_where_older_revisions_cannot_be_deleted(model, monkeypatch):
     def refuse(*_):
         raise RepclError("The disk is read-only.")
@@ -409,7 +425,8 @@ def test_a_class_is_removed_even_where_older_revisions_cannot_be_deleted(model, 
     outcome = worker.carried_out(order, Wire(may_write=True))
     assert isinstance(outcome, worker.Finished)
     assert outcome.summary.notes == [
-        "Older revisions still hold its texts: 1. They could not be deleted: The disk is read-only."
+        "Older revisions still hold its texts: 1. They could not be deleted (The disk is read-only.); "
+        "`repcl classes remove MODEL NAME --purge` deletes them later."
     ]
     assert ModelFolder(model).current() == 2
 

@@ -233,6 +233,14 @@ def test_a_lost_job_says_whether_it_may_have_been_written(open_page):
     expect(page.get_by_role("alert")).to_contain_text("It may be in the history.")
 
 
+def test_a_change_that_the_guard_advises_against_is_used_and_says_why(open_page):
+    page = open_page("try")
+    reasons = ["class 'price_match' lost 3 of its 5 texts, 3 of them to 'charged_twice'"]
+    see_job(page, state="done", action="merge", summary=SUMMARY | {"reasons": reasons})
+    notice = page.locator(".notice").filter(has_text="The guard advises against it")
+    expect(notice.get_by_role("listitem")).to_have_text(reasons)
+
+
 def test_only_the_revision_in_use_can_be_undone(open_page):
     page = open_page("try")
     see_job(page, state="done", revision=999)

@@ -97,7 +97,12 @@ def test_an_example_that_cannot_be_learned_starts_no_job(client, example):
 def test_a_blank_text_is_called_so(client):
     body = {"examples": [{"text": " ", "label": "a"}]}
     (found,) = problem(client.post("/v1/evaluate", json=body), 422)["errors"]
-    assert found["message"] == "Expected something that can be read, found blanks or null characters"
+    assert found["message"].startswith("Expected something that can be read, found nothing else than blanks")
+
+
+def test_a_job_of_a_wrong_id_is_said_to_be_so(client):
+    (found,) = problem(client.get("/v1/jobs/xyz"), 422)["errors"]
+    assert found == {"location": "path.job", "message": "String should match pattern '^[0-9a-f]{12}$'"}
 
 
 def test_what_was_sent_is_not_repeated(client):

@@ -446,7 +446,8 @@ class EvaluateBody(BaseModel):
     revision: int
     texts: Annotated[int, Field(description="How many texts were compared.")]
     unknown_labels: Annotated[
-        dict[str, int], Field(description="Labels that the model does not know, and their texts, left out.")
+        dict[str, int],
+        Field(description="How many texts have each label that the model does not know: not compared."),
     ]
     accuracy: float
     macro_recall: float

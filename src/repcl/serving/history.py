@@ -45,6 +45,8 @@ class History:
 def _row(revision: Revision) -> RevisionBody:
     last = revision.updates[-1] if revision.updates else None
     what = "; ".join(described(update) for update in revision.updates) or "saved"
+    if not revision.is_refused and any(update.is_refused for update in revision.updates):
+        what += " (against the guard's advice)"
     return RevisionBody(
         number=revision.number,
         parent=revision.parent,

@@ -336,7 +336,11 @@ class Jobs:
             yield
             if is_worth_writing and self.journal is not None:
                 entries = [
-                    JobEntry(job=job.body, is_writing=job.is_writing, collected=job.collected)
+                    JobEntry(
+                        job=job.body,
+                        is_writing=job.is_writing,
+                        collected=() if job.body.state in FINAL else job.collected,
+                    )
                     for job in self._jobs.values()
                 ]
                 try:

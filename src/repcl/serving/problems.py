@@ -20,11 +20,12 @@ MEDIA_TYPE = "application/problem+json"
 MOST_ERRORS = 50
 RETRY_AFTER = {"Retry-After": "1"}
 MESSAGES = {
-    "string_pattern_mismatch": "Expected something that can be read, found blanks or null characters",
+    "string_pattern_mismatch": "Expected something that can be read, found nothing else than blanks or null "
+    "characters",
     "model_type": "Expected a JSON object",
     "model_attributes_type": "Expected a JSON object",
 }
-"""What to say instead of the words of the library that checks requests."""
+"""What to say about bodies instead of the words of the library that checks requests."""
 
 _STATUS: tuple[tuple[type[RepclError], int], ...] = (
     (UnknownName, 404),
@@ -124,7 +125,7 @@ def _location(parts: Sequence[Any]) -> str:
 
 def _message(error: Mapping[str, Any]) -> str:
     """What is wrong, in words that need no library's manual."""
-    if error["type"] in MESSAGES:
+    if error["type"] in MESSAGES and error["loc"][0] == "body":
         return MESSAGES[error["type"]]
     return str(error["msg"]).removeprefix("Value error, ")
 

@@ -164,7 +164,8 @@ def _changed(
     notes = list(dict.fromkeys(str(one.message) for one in caught if not _is_about_guard(one)))
     if isinstance(assignment.order, Remove):
         name = str(classifier.label_of(assignment.order.label))
-        notes.append(_traces(folder, folder.holding(name, origins.get(name, ())), assignment.order))
+        holding = folder.holding(name, origins.get(name, ()))
+        notes += [_traces(folder, holding, assignment.order)] if holding else []
     summary = summary_of(update, before, was_right(classifier.fitted_state()), notes)
     return Finished(revision.number, is_used, summary)
 
@@ -177,7 +178,10 @@ def _traces(folder: "ModelFolder", holding: Sequence[int], order: Remove) -> str
     try:
         folder.purge(holding)
     except RepclError as error:  # the class is removed all the same
-        return f"Older revisions still hold its texts: {numbers}. They could not be deleted: {error}"
+        return (
+            f"Older revisions still hold its texts: {numbers}. They could not be deleted ({error}); "
+            "`repcl classes remove MODEL NAME --purge` deletes them later."
+        )
     return f"Deleted the revisions that held it: {numbers}."
 
 

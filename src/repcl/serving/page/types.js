@@ -47,7 +47,7 @@
  * @typedef {{text: string, label: string, likelier: string}} DoubtfulText
  * @typedef {object} Summary
  * @property {string} sentence
- * @property {string[]} reasons Why the guard refused it.
+ * @property {string[]} reasons Why the guard advises against it.
  * @property {string[]} new_classes
  * @property {number} examples
  * @property {number} corrected

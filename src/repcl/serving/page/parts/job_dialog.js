@@ -1,10 +1,9 @@
-/** Follows a short job in a dialog that closes by itself when all went well. */
+/** Follows a short job in a dialog that closes by itself, unless it failed or the guard advises against it. */
 
 import { followJob } from "../service/jobs.js";
-import { go } from "../router.js";
 import { openDialog } from "./dialog.js";
-import { element } from "./element.js";
-import { notice, problemNotice, toast } from "./notice.js";
+import { problemNotice, toast } from "./notice.js";
+import { verdict } from "./outcome.js";
 import { makeProgress } from "./progress.js";
 
 /** @import { Job } from "../types.js" */
@@ -21,19 +20,14 @@ export async function watchInDialog(job, title) {
   closed.then(() => leaving.abort());
   try {
     const last = await followJob(job, progress.update, leaving.signal);
-    if (last.state === "refused") go(`/jobs/${last.id}`);
-    if (last.state === "done" || last.state === "refused") {
+    if (last.state === "done" && !last.summary?.reasons?.length) {
       dialog.close();
-      if (last.state === "done") toast(last.summary?.sentence ?? "Done.");
-      return last.state === "done";
+      toast([last.summary?.sentence ?? "Done.", ...(last.summary?.notes ?? [])].join(" "));
+      return true;
     }
-    body.replaceChildren(
-      notice(
-        "bad",
-        last.problem?.title ?? "Not done",
-        element("p", {}, last.problem?.detail || "Nothing was changed."),
-      ),
-    );
+    body.replaceChildren(verdict(last, true));
+    await closed;
+    return last.state === "done";
   } catch (problem) {
     if (!leaving.signal.aborted) body.replaceChildren(problemNotice(problem));
   }

@@ -19,7 +19,7 @@ export function outcome(job, isInUse) {
   return element(
     "div",
     { class: "stack" },
-    headline(job, isInUse),
+    verdict(job, isInUse),
     ...(job.summary && hasResult(job) ? details(job.summary) : []),
   );
 }
@@ -30,18 +30,21 @@ function hasResult(job) {
 }
 
 /**
+ * How a job ended, and what the guard says about it.
  * @param {Job} job
- * @param {boolean} isInUse
+ * @param {boolean} isInUse Whether its revision still answers.
  */
-function headline(job, isInUse) {
+export function verdict(job, isInUse) {
   const sentence = job.summary?.sentence;
   const reasons = job.summary?.reasons ?? [];
   switch (job.state) {
     case "done":
       return notice(
-        "good",
+        reasons.length > 0 ? "warning" : "good",
         `${job.action === "learn" ? "Learned" : "Done"}, ${isInUse ? "and in use" : "but another revision is in use now"}`,
         element("p", {}, sentence ?? `It made revision ${job.revision}.`),
+        reasons.length > 0 && element("p", {}, "The guard advises against it:"),
+        reasons.length > 0 && plainList(reasons),
       );
     case "refused":
       return notice(
