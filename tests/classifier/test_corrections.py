@@ -307,6 +307,12 @@ def test_a_frozen_learner_learns_the_texts_that_it_may_hold_out_no_more(make, na
     assert classifier.fitted_state().texts_of_classes() == {"fruit": 10, "vehicle": 10, "weather": 1}
 
 
+def test_a_trained_learner_learns_held_out_texts_that_come_again_when_none_may_be_held_out(make):
+    classifier = make("sequential", memory_per_class=0, holdout_per_class=2).fit(TEXTS, LABELS)
+    classifier.set_params(holdout_per_class=0).partial_fit(TEXTS, LABELS)
+    assert classifier.last_update_.examples == len(TEXTS)
+
+
 def without_hashes_but_with_held_out_texts(make) -> tuple[ContinualClassifier, Example]:
     """A learner that leaves texts out and has dropped its hashes, and a text of fruit that it keeps."""
     classifier = make("instant", **HELD_OUT).fit(TEXTS, LABELS)

@@ -154,11 +154,18 @@ def test_no_more_exemplars_are_kept_than_the_model_may_keep(make: Make) -> None:
     assert len(classifier.method_.memory) == 4
 
 
-@pytest.mark.parametrize("limits", [{"memory_per_class": 0}, {"holdout_per_class": 0}])
-def test_a_model_that_may_keep_no_texts_is_refused(make: Make, limits) -> None:
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"memory_per_class": 0}, "Teach a new model"),
+        ({"memory_total": 0}, "Teach a new model"),
+        ({"holdout_per_class": 0}, "Set it higher"),
+    ],
+)
+def test_a_model_that_may_keep_no_texts_is_refused(make: Make, limits, words) -> None:
     lesson = toy("fruit", "vehicle", texts=10)
     classifier = make("instant", **({"holdout_per_class": 5} | limits)).fit(*lesson)
-    with pytest.raises(InvalidSetting, match="memory_per_class and holdout_per_class of at least 1"):
+    with pytest.raises(InvalidSetting, match=words):
         improved(classifier, *lesson)
 
 

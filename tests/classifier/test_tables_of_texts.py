@@ -79,4 +79,6 @@ def test_pandas_frames_series_and_columns_of_labels_work(make):
     frame = pandas.DataFrame({"id": range(len(texts)), "text": texts, "label": labels})
     plain = make("ncm").fit(texts, labels).predict_proba(texts).tolist()
     assert make("ncm").fit(frame, frame["label"]).predict_proba(frame).tolist() == plain
+    taught = make("ncm").fit(frame, frame[["label"]])
+    assert taught.score(frame, frame[["label"]]) == taught.score(texts, labels)
     assert make("ncm").fit(frame["text"], frame["label"]).predict_proba(frame["text"]).tolist() == plain

@@ -203,7 +203,7 @@ def test_what_the_guard_said_about_a_removed_class_does_not_name_it_either(make)
     classifier.remove_class("secret")
     kept = classifier.fitted_state().updates[-2]
     assert (kept.new_classes, kept.regressed[0].name, kept.regressed[0].taken_by) == ((), "fruit", None)
-    assert kept.reasons == ("class 'fruit' lost 2 of its 3 texts, 2 of them to a removed class",)
+    assert kept.reasons == ("class 'fruit' lost 2 of its 3 texts, 2 of them to a class that was removed",)
 
 
 def test_numbers_are_renamed_to_numbers(make):

@@ -194,12 +194,14 @@ def test_control_c_ends_with_130_and_a_sentence():
     [
         ("bench", "Finished runs and tasks are kept, and the same command resumes."),
         ("learn", "The model was changed as a whole or not at all; `repcl history` shows which."),
+        ("classes merge", "The model was changed as a whole or not at all; `repcl history` shows which."),
         (
-            "forget",
-            "The model was changed as a whole or not at all; `repcl history` shows which. With --purge, the "
-            "same command again deletes what it has not deleted yet.",
+            "forget --purge",
+            "The model was changed as a whole or not at all; `repcl history` shows which. The same command "
+            "again deletes what it has not deleted yet.",
         ),
         ("evaluate", "What was finished before is kept."),
+        ("classes list", "What was finished before is kept."),
     ],
 )
 def test_control_c_says_what_the_command_leaves(capsys, command, kept):
@@ -207,7 +209,7 @@ def test_control_c_says_what_the_command_leaves(capsys, command, kept):
         raise KeyboardInterrupt
 
     with pytest.raises(SystemExit):
-        run_guarded(stop, [command, "more"])
+        run_guarded(stop, [*command.split(), "more"])
     assert capsys.readouterr().err.strip() == f"Stopped. {kept}"
 
 

@@ -593,7 +593,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if others:
             raise InvalidInput(
                 f"{shortened(text)} is a text of class {listed(sorted(map(shortened, others)), 5)} already: "
-                f"give {shortened(name)} a description of its own (--description)."
+                f"describe {shortened(name)} in words of its own."
             )
 
     def _new_state(self, kind: InputKind, labels_are: LabelType) -> ClassifierState:
@@ -739,6 +739,8 @@ def _settled(labels: Sequence[Label], known: Sequence[str]) -> list[Label]:
 
 def _named(labels: Any, names: Sequence[str]) -> Any:
     """The labels, those that are text as the classes that they name."""
+    if getattr(labels, "ndim", 1) == 2 and labels.shape[1] == 1:  # a column of a table
+        labels = np.ravel(labels)
     taken = settled((label for label in labels if isinstance(label, str)), names)
     return [taken[label] if isinstance(label, str) else label for label in labels] if taken else labels
 

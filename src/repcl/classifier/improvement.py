@@ -58,6 +58,19 @@ class Limits:
     memory_total: int | None
     holdout_per_class: int
 
+    def check(self) -> None:
+        """Refuse limits under which there cannot be a duet."""
+        if 0 in (self.memory_per_class, self.memory_total):
+            raise InvalidSetting(
+                "Expected a model that may keep exemplars, found memory_per_class or memory_total = 0: a "
+                "duet learns from them. Teach a new model that may keep some."
+            )
+        if not self.holdout_per_class:
+            raise InvalidSetting(
+                "Expected holdout_per_class of at least 1, found 0: held-out texts decide whether a duet is "
+                "used. Set it higher with the next texts to learn."
+            )
+
 
 @dataclass(frozen=True)
 class Improved:
@@ -125,12 +138,7 @@ def improve(
         observer: hears about progress.
     """
     method = check_improvable(state)
-    if not limits.memory_per_class or not limits.holdout_per_class:
-        raise InvalidSetting(
-            "Expected memory_per_class and holdout_per_class of at least 1, found "
-            f"{limits.memory_per_class} and {limits.holdout_per_class}: a duet learns from exemplars, and "
-            "held-out texts decide whether it is used. Allow it to keep both, or leave the model as it is."
-        )
+    limits.check()
     train, held = _divided(state, training_texts(state, given), limits.holdout_per_class)
     before = _answers_before(state, method, held)
     wanted = {**_carried(method), **settings}

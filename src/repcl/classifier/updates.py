@@ -22,6 +22,7 @@ from repcl.classifier.inputs import InvalidInput, as_classes, label_type
 from repcl.classifier.known import unlabeled
 from repcl.classifier.state import Checked, Checks, ClassifierState, spread
 from repcl.classifier.store.records import Comparison, Update, now
+from repcl.classifier.wording import REMOVED
 from repcl.data import Example, Task
 from repcl.errors import InvalidSetting, UnknownName
 from repcl.methods.frozen.instant import Instant
@@ -58,6 +59,8 @@ def learn(
     outdated = as_learned(state, lesson.outdated.learned)
     is_exact = method.keeps_everything or leaves_no_trace(state, lesson.outdated)
     held_before = [example for example in state.held_out if example not in lesson.outdated.held_out]
+    if not per_class and not method.takes_back_exactly:
+        held_before = []  # those that come again are learned like all others
     never = lesson.corrections | lesson.repeated
     divide = keep_words if state.leaves_out else hold_out
     train, held = divide(examples, held_before, per_class=per_class, seed=method.seed, never=never)
@@ -305,8 +308,7 @@ def _without_held_out(
     state: ClassifierState, train: Sequence[Example], held: Sequence[Example]
 ) -> tuple[list[Example], list[Example]]:
     """What to learn, and nothing to hold out; no learner that can be corrected exactly loses a text by it."""
-    is_learned = state.leaves_out or not state.method.takes_back_exactly
-    return [*train, *([] if is_learned else held)], []
+    return [*train, *([] if state.leaves_out else held)], []
 
 
 def _hold_out_more(
@@ -378,7 +380,8 @@ def _drop_names(state: ClassifierState, removed: Collection[str]) -> None:
         gone = {*removed, *update.new_classes, *update.more_of, *changed} - kept
         reasons = update.reasons
         for name in gone:
-            reasons = tuple(reason.replace(repr(name), "a removed class") for reason in reasons)
+            for words in (f"class {name!r}", repr(name)):
+                reasons = tuple(reason.replace(words, REMOVED) for reason in reasons)
         left = {
             "new_classes": tuple(name for name in update.new_classes if name in kept),
             "more_of": tuple(name for name in update.more_of if name in kept),

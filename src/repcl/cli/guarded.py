@@ -20,15 +20,16 @@ LONGEST_REASON = 300
 
 RESUMES = "Finished runs and tasks are kept, and the same command resumes."
 WHOLE = "The model was changed as a whole or not at all; `repcl history` shows which."
-PURGES = f"{WHOLE} With --purge, the same command again deletes what it has not deleted yet."
+PURGE = "--purge"
+PURGED = "The same command again deletes what it has not deleted yet."
 KEPT = {
     "bench": RESUMES,
     "reproduce": RESUMES,
     "tune": "Finished trials are kept, and the same command resumes.",
     "analyze": "Finished analyses are kept, and the same command resumes.",
     "learn": WHOLE,
-    "forget": PURGES,
-    "classes": PURGES,
+    "forget": WHOLE,
+    **{f"classes {change}": WHOLE for change in ("rename", "merge", "remove", "describe")},
 }
 """What Ctrl-C leaves, by command."""
 
@@ -58,7 +59,7 @@ def run_guarded(app: Callable[[Sequence[str]], object], arguments: Sequence[str]
     except BaseException as error:  # all of them: a panic of a library in Rust is no Exception
         if is_debugging:
             traceback.print_exc()
-        sentence, code = _sentence(error, words[0] if words else "")
+        sentence, code = _sentence(error, words)
         _end(sentence, code, error.shown if isinstance(error, BadRows) else ())
 
 
@@ -90,14 +91,14 @@ def _was_interrupted(end: SystemExit) -> bool:
     return error is not None
 
 
-def _sentence(error: BaseException, command: str) -> tuple[str | None, int]:
-    """What to say about an error of a command, and the exit code."""
+def _sentence(error: BaseException, words: Sequence[str]) -> tuple[str | None, int]:
+    """What to say about an error of what was typed, and the exit code."""
     if isinstance(error, BadRows) and error.shown:
         return error.summary, USER_ERROR
     if isinstance(error, RepclError):
         return str(error), USER_ERROR
     if isinstance(error, KeyboardInterrupt):
-        return f"Stopped. {KEPT.get(command, 'What was finished before is kept.')}", INTERRUPTED
+        return f"Stopped. {_what_is_kept(words)}", INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return None, BROKEN_PIPE
     if isinstance(error, OSError):
@@ -113,6 +114,13 @@ def _sentence(error: BaseException, command: str) -> tuple[str | None, int]:
         f"please report it at {REPORT_TO} with what you typed and what the same command says with --debug.",
         UNFORESEEN,
     )
+
+
+def _what_is_kept(words: Sequence[str]) -> str:
+    """What Ctrl-C leaves of a command."""
+    command = " ".join(words[:2] if words[:1] == ["classes"] else words[:1])
+    kept = KEPT.get(command, "What was finished before is kept.")
+    return f"{kept} {PURGED}" if PURGE in words else kept
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

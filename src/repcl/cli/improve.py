@@ -39,7 +39,7 @@ def improve_command(
 ) -> None:
     """Train a second encoder on the kept texts; used only if the model gets better, otherwise exit code 3."""
     from repcl.classifier import ContinualClassifier, ModelFolder
-    from repcl.classifier.improvement import expected_seconds, minutes, training_texts
+    from repcl.classifier.improvement import Limits, expected_seconds, minutes, training_texts
     from repcl.data.files import read_examples
     from repcl.presets import load_preset, parse_overrides
 
@@ -53,6 +53,7 @@ def improve_command(
         classifier = ContinualClassifier.load(model, device=device)
         settings = parse_overrides(set_ or [], ["duet"], load_preset(classifier.preset))["duet"]
         state = classifier.fitted_state()
+        Limits(classifier.memory_per_class, classifier.memory_total, classifier.holdout_per_class).check()
         labels = [classifier.label_of(example.label) for example in examples]
         named = [replace(one, label=str(label)) for one, label in zip(examples, labels, strict=True)]
         texts = training_texts(state, named)

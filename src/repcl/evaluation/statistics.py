@@ -27,8 +27,7 @@ class Summary:
 class Comparison:
     """Mean difference between two methods over the rounds both ran, with two-sided p values.
 
-    There is no p value where no test is possible: with one round, or with the same difference in every round,
-    which is what copies of one measurement give.
+    There is no p value where no test is possible: with one round, or with the same difference in every round.
 
     Attributes:
         effect: mean difference over the standard deviation of the differences; None where there is no test.
