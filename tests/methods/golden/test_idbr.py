@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "task_learning_rate": 1.2e-2,
     "weight_decay": 0.1,
     "adam_epsilon": 1e-4,
-    "warmup_epochs": 0.75,
+    "warmup_epochs": 0.5,
     "feature_size": 5,
     "order_weight": 0.9,
     "task_weight": 0.8,
@@ -166,7 +166,7 @@ def recomputed(method: Method, watched: Watched, *, is_first: bool) -> Plain:
         decays_everything=True,
         clip=1e6,
         epsilon=1e-4,
-        warmup=0.75 * len(pairs) / 2,
+        warmup=0.5 * len(pairs) / 2,
     )
     before = None if is_first else watched.before
     for number, pair in enumerate(pairs):

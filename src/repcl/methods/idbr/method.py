@@ -31,7 +31,9 @@ class IDBRSettings(TrainingSettings, MemorySettings):
     task_learning_rate: float = Field(
         5e-4, gt=0, description="learning rate of the scores that tell tasks apart"
     )
-    warmup_epochs: float = Field(2.5, ge=0, description="epochs in which the learning rates rise from zero")
+    warmup_epochs: float = Field(
+        2.5, ge=0, description="epochs in which the learning rates rise from zero, at most a quarter of all"
+    )
     warmup_examples: int = Field(8000, ge=0, description="examples after which the warmup ends at the latest")
     clip_norm: float = Field(1e6, gt=0, description="largest norm of the gradient; in effect none")
     adam_epsilon: float = Field(1e-6, gt=0, description="epsilon of AdamW, which here decays biases, too")
