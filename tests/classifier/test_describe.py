@@ -36,7 +36,7 @@ def test_a_description_counts_as_one_text(make):
 
 def test_a_description_that_is_a_text_of_another_class_is_refused(make):
     classifier = make("ncm").fit(*toy("fruit", "vehicle")).describe_class("card-fee")
-    sentence = r"'card fee' is a text of class 'card-fee' already: give 'card_fee' a description of its own"
+    sentence = r"'card fee' is a text of class 'card-fee' already: describe 'card_fee' in words of its own"
     with pytest.raises(InvalidInput, match=sentence):
         classifier.describe_class("card_fee")
     assert classifier.classes_.tolist() == ["card-fee", "fruit", "vehicle"]

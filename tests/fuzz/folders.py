@@ -302,7 +302,7 @@ def _jobs() -> bytes:
 def jobs_file(folder: Path) -> Read:
     """Jobs of the service before, as the next one tells and writes them."""
     from repcl.serving.bodies import JobsBody
-    from repcl.serving.journal import JobEntry, Journal
+    from repcl.serving.journal import Journal
     from repcl.serving.place import Place
 
     place = Place(_model(folder))
@@ -310,11 +310,11 @@ def jobs_file(folder: Path) -> Read:
 
     def read(data: bytes) -> None:
         place.write("jobs.json", _with_hash(data))
-        jobs = Journal(place).read()
-        JobsBody(jobs=jobs).model_dump_json().encode("utf-8", "strict")
-        Journal(place).write([JobEntry(job=job) for job in jobs])
+        entries = Journal(place).read()
+        JobsBody(jobs=[entry.job for entry in entries]).model_dump_json().encode("utf-8", "strict")
+        Journal(place).write(entries)
         again = Journal(place).read()
-        assert [job.id for job in again] == [job.id for job in jobs][-len(again) :]
+        assert [entry.job.id for entry in again] == [entry.job.id for entry in entries][-len(again) :]
 
     return read
 
