@@ -97,7 +97,7 @@ def test_an_example_that_cannot_be_learned_starts_no_job(client, example):
 def test_a_blank_text_is_called_so(client):
     body = {"examples": [{"text": " ", "label": "a"}]}
     (found,) = problem(client.post("/v1/evaluate", json=body), 422)["errors"]
-    assert found["message"].startswith("Expected something that can be read, found nothing else than blanks")
+    assert found["message"] == "Expected text that is not blank and has no null characters"
 
 
 def test_a_job_of_a_wrong_id_is_said_to_be_so(client):

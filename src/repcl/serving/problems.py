@@ -20,8 +20,7 @@ MEDIA_TYPE = "application/problem+json"
 MOST_ERRORS = 50
 RETRY_AFTER = {"Retry-After": "1"}
 MESSAGES = {
-    "string_pattern_mismatch": "Expected something that can be read, found nothing else than blanks or null "
-    "characters",
+    "string_pattern_mismatch": "Expected text that is not blank and has no null characters",
     "model_type": "Expected a JSON object",
     "model_attributes_type": "Expected a JSON object",
 }
